@@ -7,7 +7,6 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
-import type { IdentityProviders } from '../src/login/upstream/identity-providers.ts';
 import { hashPassword, LocalUsers } from '../src/login/local/local-users.ts';
 import { memoryStores } from '../src/memory/stores.ts';
 import type { NonceRule } from '../src/oauth/dpop/nonces.ts';
@@ -16,6 +15,7 @@ import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Clock, People, Stores } from '../src/oauth/ports/ports.ts';
 import type { Client } from '../src/oauth/registry/client.ts';
 import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
+import type { IdentityProvider } from '../src/oauth/registry/identity-provider.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../src/oauth/registry/registry.ts';
 import type { Resource } from '../src/oauth/registry/resource.ts';
@@ -33,6 +33,7 @@ import { assembleTokenServer, type TokenServer } from '../src/processes/token-se
 import { assembleUserChanges } from '../src/processes/token-server/user-changes.ts';
 import { freePort } from './free-port.ts';
 import { Oracle } from './oracle.ts';
+import { until } from './until.ts';
 import { tapResponses } from './wire-tap.ts';
 
 /** A clock that stands still until it is moved. */
@@ -65,8 +66,6 @@ export interface GrantryOptions {
   readonly users?: Readonly<Record<string, string>>;
   /** Instead of `users`. */
   readonly owners?: People;
-  /** Default: no upstream sign-in. */
-  readonly providers?: IdentityProviders;
   /** Default: `http://127.0.0.1:<port>`. An https issuer is still served over plain http, as behind a proxy. */
   readonly issuer?: string;
   /** `/…` behind the default issuer. */
@@ -126,6 +125,8 @@ export interface Grantry {
   /** Replaces all resources likewise. @param withheld default: none */
   setResources(accepted: readonly Resource[], withheld?: readonly Resource[]): void;
   /** Replaces all signing keys, as a rotation would. */
+  /** Resolves when each of them has been discovered, or cannot be. */
+  setProviders(providers: readonly IdentityProvider[]): Promise<void>;
   setKeys(keys: readonly SigningKey[]): void;
   client(clientId: string): Client;
   /** An authorization code as it is after a person has consented. */
@@ -254,8 +255,9 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   let clients = options.clients;
   const refused = { reasonOf: (clientId: string) => options.refused?.[clientId] };
   let resources = new Resources(options.resources ?? []);
+  let providers: readonly IdentityProvider[] = [];
   const registryNow = () =>
-    new Registry(clients.map(testClient), keys, { resources, ...(refused !== undefined && { refused }) });
+    new Registry(clients.map(testClient), keys, { resources, providers, ...(refused !== undefined && { refused }) });
   const registry = { current: registryNow() };
   const oracle = new Oracle(() => issuer);
   const lines: string[] = [];
@@ -295,7 +297,6 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     clock,
     random,
     owners,
-    ...(options.providers && { providers: options.providers }),
     peppers: [pepper],
     clusterIssuer: options.clusterIssuer ?? {
       current: () => Promise.reject(clusterIssuerUnavailable('unreachable')),
@@ -351,6 +352,12 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     setResources(accepted: readonly Resource[], withheld?: readonly Resource[]) {
       resources = new Resources(accepted, withheld);
       registry.current = registryNow();
+    },
+    async setProviders(changed: readonly IdentityProvider[]) {
+      providers = changed;
+      registry.current = registryNow();
+      server.providers.discover();
+      await until('the discovery of the providers', () => !server.providers.isDiscovering);
     },
     setKeys(changed: readonly SigningKey[]) {
       keys = new KeyRing(changed);

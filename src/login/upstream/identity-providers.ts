@@ -33,40 +33,26 @@ interface Held {
 }
 
 export interface IdentityProvidersOptions {
+  /** The providers of the registry of now, by the same object while none changes. */
+  readonly providers: () => readonly IdentityProvider[];
   readonly clock: Clock;
-  /** Called when what {@link IdentityProviders.reports} says has changed. */
-  readonly onReport: () => void;
 }
 
 export class IdentityProviders {
   readonly #clock: Clock;
-  readonly #onReport: () => void;
+  readonly #providers: () => readonly IdentityProvider[];
+  #followed: readonly IdentityProvider[] = [];
   #held: ReadonlyMap<string, Held> = new Map();
 
-  constructor({ clock, onReport }: IdentityProvidersOptions) {
+  constructor({ providers, clock }: IdentityProvidersOptions) {
+    this.#providers = providers;
     this.#clock = clock;
-    this.#onReport = onReport;
   }
 
-  /** The providers by name, suspended ones too. A provider that is the same object keeps its source. */
-  replace(providers: readonly IdentityProvider[]): void {
-    const former = this.#held;
-    this.#held = new Map(
-      providers.map((provider) => {
-        const held = former.get(provider.name);
-        return [provider.name, held?.provider === provider ? held : this.#hold(provider)];
-      }),
-    );
-    const kept = new Set(this.#held.values());
-    for (const held of former.values()) if (!kept.has(held)) held.source?.close();
-    this.#onReport();
-    this.discover();
-  }
-
-  /** Discovers each provider whose time has come; a timer calls it every few seconds. */
+  /** Discovers each provider whose time has come; a timer calls it every second. */
   discover(): void {
     const now = this.#clock.now();
-    for (const held of this.#held.values()) {
+    for (const held of this.#now().values()) {
       if (held.source !== undefined && !held.isDiscovering && held.nextAt <= now)
         void this.#discover(held, held.source);
     }
@@ -79,35 +65,56 @@ export class IdentityProviders {
 
   /** How many there are, suspended ones too. */
   get count(): number {
-    return this.#held.size;
+    return this.#now().size;
   }
 
   /** The provider of a name; undefined where there is none. */
   provider(name: string): IdentityProvider | undefined {
-    return this.#held.get(name)?.provider;
+    return this.#now().get(name)?.provider;
   }
 
   /** Where people of a provider sign in; undefined while it is suspended, absent, or has no credentials. */
   source(name: string): Source | undefined {
-    const held = this.#held.get(name);
+    const held = this.#now().get(name);
     return held === undefined || held.provider.isSuspended ? undefined : held.source;
   }
 
   /** The providers that are not suspended, in their order. */
   list(): readonly IdentityProvider[] {
-    return [...this.#held.values()].map(({ provider }) => provider).filter(({ isSuspended }) => !isSuspended);
+    return [...this.#now().values()].map(({ provider }) => provider).filter(({ isSuspended }) => !isSuspended);
   }
 
   /** What is known of each provider, by uid. */
   reports(): ReadonlyMap<string, ProviderReport> {
     return new Map(
-      [...this.#held.values()].map(({ provider, reach }) => [provider.uid, { generation: provider.generation, reach }]),
+      [...this.#now().values()].map(({ provider, reach }) => [
+        provider.uid,
+        { generation: provider.generation, reach },
+      ]),
     );
   }
 
   /** Closes all connections. */
   close(): void {
     for (const { source } of this.#held.values()) source?.close();
+  }
+
+  /** By name, suspended ones too. A provider that is the same object keeps its source. */
+  #now(): ReadonlyMap<string, Held> {
+    const providers = this.#providers();
+    if (providers === this.#followed) return this.#held;
+    const former = this.#held;
+    this.#followed = providers;
+    this.#held = new Map(
+      providers.map((provider) => {
+        const held = former.get(provider.name);
+        return [provider.name, held?.provider === provider ? held : this.#hold(provider)];
+      }),
+    );
+    const kept = new Set(this.#held.values());
+    for (const held of former.values()) if (!kept.has(held)) held.source?.close();
+    this.discover();
+    return this.#held;
   }
 
   #hold(provider: IdentityProvider): Held {
@@ -135,8 +142,6 @@ export class IdentityProviders {
     if (isReached) held.reachedAt = now;
     // Another issuer may be another party: nothing known of the former one is used.
     else if (reach === 'IssuerMismatch' || now - held.reachedAt > STALE_MAX) source.forget();
-    if (held.reach === reach) return;
     held.reach = reach;
-    this.#onReport();
   }
 }

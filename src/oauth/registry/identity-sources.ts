@@ -19,15 +19,7 @@ export interface IdentitySources {
   remember(person: VouchedPerson, provider: IdentityProvider): Promise<ResourceOwner>;
 }
 
-/** An install without identity providers. */
-export const NO_SOURCES: IdentitySources = {
-  list: () => [],
-  provider: () => undefined,
-  source: () => undefined,
-  remember: () => Promise.reject(new Error('no identity provider has vouched')),
-};
-
-/** What tells a provider apart from another one: its issuer, or the host of a GitHub. */
+/** The identity of a provider: its issuer, or the host of a GitHub. */
 export function issuerOf(provider: IdentityProvider): string {
   return provider.type === 'OIDC' ? provider.issuer : provider.host;
 }

@@ -127,6 +127,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
   mutualTls?.start(server.mutualTls);
   alerts?.start();
   server.logouts.start();
+  server.discovery.start();
   // Before the report is printed: a process that reads it may send a signal at once.
   const ended = signalled({ server, settings, processLog, watch, alerts });
   server.registrySwapped(seconds);
@@ -209,6 +210,7 @@ function signalled({
       log: processLog.log,
       afterwards: async () => {
         await server.logouts.stop();
+        server.discovery.stop();
         await alerts?.stop();
       },
       flush: processLog.flush,

@@ -59,7 +59,7 @@ export class AuditLog implements Audit {
     this.#count(event);
     this.#observe(event);
     const { type, clientId, subject, grantId, grantType, tokenFormat, scope, audience, reason } = event;
-    const { address, lastAddress, keyId } = event;
+    const { provider, address, lastAddress, keyId } = event;
     this.#log[event.alert === undefined ? 'info' : 'warn']({
       event: type,
       clientId,
@@ -70,6 +70,7 @@ export class AuditLog implements Audit {
       scope,
       audience,
       reason,
+      provider,
       address,
       lastAddress,
       keyId,

@@ -119,6 +119,7 @@ async function serve(parts: ServerParts, { sources, admin, progress, exit }: Sta
   await listenForCertificates(parts, serving.tokens);
   serving.alerts.start();
   serving.tokens.logouts.start();
+  serving.tokens.discovery.start();
   registryAudit.recordSigningKey();
   log.info({ issuer: settings.issuer, clients: registry.current.size }, 'serving');
 }
@@ -151,6 +152,7 @@ function endWithProcess(
     log: processLog.log,
     afterwards: async () => {
       await progress.serving?.tokens.logouts.stop();
+      progress.serving?.tokens.discovery.stop();
       await progress.serving?.alerts.stop();
     },
     flush: processLog.flush,

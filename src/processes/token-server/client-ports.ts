@@ -14,6 +14,7 @@ import { userinfoEndpoint } from '../../http/protocol/userinfo.ts';
 import type { Endpoint } from '../../http/server/endpoint.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
 import { Everyone } from '../../login/everyone.ts';
+import { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import { memoryReplays } from '../../memory/stores.ts';
 import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
@@ -33,7 +34,7 @@ import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { People, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
-import { type IdentitySources, NO_SOURCES } from '../../oauth/registry/identity-sources.ts';
+import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { KeyRing } from '../../oauth/registry/keys.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
 import { IdTokens } from '../../oauth/tokens/id-tokens.ts';
@@ -56,14 +57,15 @@ export interface ClientPorts {
   /** Those for programs. A browser would ask each of its people for a certificate. */
   readonly mutualTlsEndpoints: readonly Endpoint[];
   readonly logouts: SessionLogouts;
+  readonly providers: IdentityProviders;
 }
 
 /** Everyone who can sign in, and where. @param stores with records that this server has sealed */
 function peopleOf(
-  { owners: users, providers, clock }: TokenServerOptions,
+  { owners: users, registry, clock }: TokenServerOptions,
   { persons }: Stores,
-): { readonly owners: People; readonly sources: IdentitySources } {
-  if (providers === undefined) return { owners: users, sources: NO_SOURCES };
+): { readonly owners: People; readonly sources: IdentitySources; readonly providers: IdentityProviders } {
+  const providers = new IdentityProviders({ providers: () => registry.current.providers, clock });
   const everyone = new Everyone({ users, persons, providers, clock });
   const sources: IdentitySources = {
     list: () => providers.list(),
@@ -71,7 +73,7 @@ function peopleOf(
     source: (name) => providers.source(name),
     remember: (person, provider) => everyone.remember(person, provider),
   };
-  return { owners: everyone, sources };
+  return { owners: everyone, sources, providers };
 }
 
 /** Assembles the protocol and its endpoints. @throws StartError when the authorities of key hosts cannot be used */
@@ -82,7 +84,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     macs: new RecordMacs({ issuer, peppers }),
     onForged: (kind, grantId) => audit.record({ type: 'state_forged', reason: kind, grantId }),
   });
-  const { owners, sources } = peopleOf(options, stores);
+  const { owners, sources, providers } = peopleOf(options, stores);
   const handles = new Handles({ issuer, peppers, random });
   const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
   const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;
@@ -162,5 +164,6 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     ],
     mutualTlsEndpoints: forPrograms(socketCertificates),
     logouts,
+    providers,
   };
 }

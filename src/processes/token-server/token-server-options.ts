@@ -6,7 +6,6 @@ import type { ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { HttpTimeouts } from '../../http/server/strict-fastify.ts';
-import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import type { NonceRule } from '../../oauth/dpop/nonces.ts';
 import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
 import type { Clock, People, Random, Stores } from '../../oauth/ports/ports.ts';
@@ -70,8 +69,6 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly stores: Stores;
   /** The local users. */
   readonly owners: People;
-  /** Undefined without upstream sign-in. */
-  readonly providers?: IdentityProviders;
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];

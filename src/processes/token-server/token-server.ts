@@ -4,9 +4,11 @@
 import type { FastifyInstance } from 'fastify';
 import { TrustedProxies } from '../../http/server/client-address.ts';
 import { createHttpServer } from '../../http/server/server.ts';
+import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import { AuditLog } from '../log/audit-log.ts';
 import { type AdminSide, assembleAdminSide, sharedServerOptions } from './admin-side.ts';
 import { clientPorts } from './client-ports.ts';
+import { ProviderDiscovery } from './provider-discovery.ts';
 import type { SessionLogouts } from './session-logouts.ts';
 import type { TokenServerOptions } from './token-server-options.ts';
 
@@ -17,6 +19,10 @@ export interface TokenServer extends AdminSide {
   readonly audit: AuditLog;
   /** To be started, and stopped at the end. */
   readonly logouts: SessionLogouts;
+  /** What is known of the identity providers. */
+  readonly providers: IdentityProviders;
+  /** To be started, and stopped at the end. */
+  readonly discovery: ProviderDiscovery;
   /** To be called at each swap of the registry. @param seconds from the change of the manifests until it is served */
   readonly registrySwapped: (seconds: number) => void;
 }
@@ -40,13 +46,15 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
     pepper: peppers[0],
     observe: (event) => usage?.note(event),
   });
-  const { publicEndpoints, mutualTlsEndpoints, logouts } = clientPorts(options, audit, metrics);
+  const { publicEndpoints, mutualTlsEndpoints, logouts, providers } = clientPorts(options, audit, metrics);
   const shared = { ...sharedServerOptions(options, metrics), isDraining: () => draining.begun };
   const tls = options.mutualTls?.listenerTls;
   return {
     ...side,
     audit,
     logouts,
+    providers,
+    discovery: new ProviderDiscovery(providers),
     public: createHttpServer({ ...shared, endpoints: publicEndpoints }),
     mutualTls: tls && createHttpServer({ ...shared, endpoints: mutualTlsEndpoints, tls, proxies: NO_PROXIES }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),

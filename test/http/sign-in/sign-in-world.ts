@@ -5,7 +5,6 @@ import { hash } from '@node-rs/argon2';
 import { onTestFinished } from 'vitest';
 import { LocalUsers, type LocalUsersOptions } from '../../../src/login/local/local-users.ts';
 import { parseUsers } from '../../../src/login/local/users-yaml.ts';
-import { IdentityProviders } from '../../../src/login/upstream/identity-providers.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
@@ -17,7 +16,6 @@ import type { Resource } from '../../../src/oauth/registry/resource.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { type Grantry, type LogLine, PKCE, startGrantry } from '../../grantry.ts';
 import { aClient } from '../../oauth/a-client.ts';
-import { until } from '../../until.ts';
 import { TestBrowser } from './sign-in-browser.ts';
 
 export const PASSWORD = 'correct horse battery';
@@ -109,13 +107,6 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     users: options.hasNoUsers ? [] : people(disabled),
     ...(hashing && { hashing }),
   });
-  const providers = new IdentityProviders({ clock: systemClock, onReport: () => {} });
-  onTestFinished(() => providers.close());
-  const setProviders = async (next: readonly IdentityProvider[]) => {
-    providers.replace(next);
-    await until('the discovery of the providers', () => !providers.isDiscovering);
-  };
-  if (options.providers) await setProviders(options.providers);
   const broken = new Map<keyof Stores, unknown>();
   const silent = new Set<keyof Stores>();
   const calls: string[] = [];
@@ -124,7 +115,6 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     clients,
     resources: options.resources ?? [],
     owners: users,
-    ...(options.providers && { providers }),
     rateLimits: options.rateLimits ?? true,
     auditSubjects: 'plain',
     ...(options.issuer !== undefined && { issuer: options.issuer }),
@@ -137,6 +127,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     },
   });
   onTestFinished(() => grantry.stop());
+  if (options.providers) await grantry.setProviders(options.providers);
   const { issuer, clock, post } = grantry;
   return {
     issuer,
@@ -153,7 +144,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     setResources: (next) => grantry.setResources(next),
     setKeys: (keys) => grantry.setKeys(keys),
     setDisabled: (usernames) => users.replace(people(usernames)),
-    setProviders,
+    setProviders: (providers) => grantry.setProviders(providers),
     changePassword: (username) => users.replace(people(disabled, username)),
     breakStore: (name, error) => void broken.set(name, error),
     loseAnswersOf: (name) => void silent.add(name),

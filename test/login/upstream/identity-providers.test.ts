@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IdentityProviders } from '../../../src/login/upstream/identity-providers.ts';
-import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
+import type { IdentityProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { TestClock } from '../../grantry.ts';
 import { until } from '../../until.ts';
 import { aGitHubProvider, anOidcProvider } from './providers.ts';
@@ -19,11 +19,13 @@ const REQUEST = {
 
 let upstream: ScriptedProvider;
 let clock: TestClock;
+let served: readonly IdentityProvider[];
 let sources: IdentityProviders;
 beforeEach(async () => {
   upstream = await ScriptedProvider.start();
   clock = new TestClock();
-  sources = new IdentityProviders({ clock, onReport: () => {} });
+  served = [];
+  sources = new IdentityProviders({ clock, providers: () => served });
 });
 afterEach(() => {
   sources.close();
@@ -36,6 +38,11 @@ const reach = (uid = 'uid-corp') => sources.reports().get(uid)?.reach;
 const asked = () => upstream.asked.get(METADATA) ?? 0;
 const begin = async () => await sources.source('corp')?.begin(REQUEST);
 
+function serve(providers: readonly IdentityProvider[]): void {
+  served = providers;
+  sources.discover();
+}
+
 /** Waits for the end of the discovery that has begun. */
 async function settled(count: number): Promise<void> {
   await until('the discovery', () => asked() >= count && !sources.isDiscovering);
@@ -44,7 +51,7 @@ async function settled(count: number): Promise<void> {
 describe('a provider', () => {
   it('that is new → discovered at once, and reported', async () => {
     const provider = corp();
-    sources.replace([provider]);
+    serve([provider]);
     expect(reach()).toBe('NotObserved');
     await settled(1);
     expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reached' }]]));
@@ -54,27 +61,27 @@ describe('a provider', () => {
 
   it('that is the same object → keeps its source; another one → a new source', async () => {
     const provider = corp();
-    sources.replace([provider]);
+    serve([provider]);
     const source = sources.source('corp');
-    sources.replace([provider]);
+    serve([provider]);
     expect(sources.source('corp')).toBe(source);
-    sources.replace([corp()]);
+    serve([corp()]);
     expect(sources.source('corp')).not.toBe(source);
   });
 
   it('that is suspended → has no source and is not listed, and is still a provider', () => {
-    sources.replace([corp({ isSuspended: true })]);
+    serve([corp({ isSuspended: true })]);
     expect([sources.source('corp'), sources.list()]).toEqual([undefined, []]);
     expect(sources.provider('corp')).toBeDefined();
   });
 
   it('without credentials → listed, without a source, and not observed', () => {
-    sources.replace([corp({ credentials: undefined })]);
+    serve([corp({ credentials: undefined })]);
     expect([sources.list().length, sources.source('corp'), reach()]).toEqual([1, undefined, 'NotObserved']);
   });
 
   it('of the type GitHub → reached without a call', async () => {
-    sources.replace([aGitHubProvider()]);
+    serve([aGitHubProvider()]);
     await until('the discovery', () => reach() === 'Reached');
     expect(await begin()).toMatchObject({
       location: expect.stringMatching(/^https:\/\/github\.com\/login\/oauth\/authorize\?/),
@@ -84,7 +91,7 @@ describe('a provider', () => {
 
 describe('discovery', () => {
   it('of a provider that is reached → again after ten minutes', async () => {
-    sources.replace([corp()]);
+    serve([corp()]);
     await settled(1);
     clock.advance(599_999);
     sources.discover();
@@ -95,7 +102,7 @@ describe('discovery', () => {
   });
 
   it('that fails → again after 5, 10, 20 s …, and what was known stands for a day', async () => {
-    sources.replace([corp()]);
+    serve([corp()]);
     await settled(1);
     upstream.answers.set(METADATA, (_request, response) => json(response, {}, 503));
     clock.advance(600_000);
@@ -125,7 +132,7 @@ describe('discovery', () => {
   });
 
   it('that finds another issuer → nothing known is used any more', async () => {
-    sources.replace([corp()]);
+    serve([corp()]);
     await settled(1);
     upstream.metadata = { issuer: 'https://evil.example' };
     clock.advance(600_000);
@@ -137,7 +144,7 @@ describe('discovery', () => {
   it('that runs → not begun twice', async () => {
     const answered = Promise.withResolvers<() => void>();
     upstream.answers.set(METADATA, (_request, response) => answered.resolve(() => json(response, {}, 503)));
-    sources.replace([corp()]);
+    serve([corp()]);
     const answer = await answered.promise;
     sources.discover();
     expect(asked()).toBe(1);
@@ -155,7 +162,7 @@ it('an address in the domain of another provider → unverified, also while that
     allow: { emailDomains: ['b.example'], groups: [] },
   });
   const emailOf = async (providers: readonly OidcProvider[]) => {
-    sources.replace(providers);
+    serve(providers);
     await until('the discovery', () => reach() === 'Reached');
     const departure = await begin();
     if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
