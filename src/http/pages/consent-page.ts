@@ -99,7 +99,8 @@ export function consentPage(facts: ConsentPageFacts): string {
         ${
           facts.lasts &&
           html`<dt>${consent.howLong}</dt>
-        <dd>${consent.untilRevoked}<span class="detail">${consent.untilRevokedDetail}</span></dd>`
+        <dd>${consent.untilRevoked}<span class="detail">${consent.untilRevokedDetail}
+          <a href="${facts.basePath}/account/applications" target="_blank" rel="noopener noreferrer">${consent.revokeThere}</a></span></dd>`
         }
       </dl>
       <form class="choices" method="post" action="${action}">${csrf}
@@ -115,7 +116,8 @@ export function personName({ displayName, username }: ConsentPageFacts['person']
   return displayName === username ? username : `${displayName} (${username})`;
 }
 
-function initial(name: string): string {
+/** The letter of an avatar. */
+export function initial(name: string): string {
   const [first = ''] = name;
   return first.toUpperCase();
 }
@@ -154,7 +156,8 @@ function accessSection({ consent, heading, access, scopesOf, quiet }: AccessSect
       </section>`;
 }
 
-function scopeItem(consent: Texts['consent'], { name, description }: ShownScope): Html {
+/** A scope in words, as an item of a list. */
+export function scopeItem(consent: Texts['consent'], { name, description }: ShownScope): Html {
   const ownMeaning = Object.hasOwn(consent.scopes, name) && consent.scopes[name];
   const meaning = description === undefined ? ownMeaning : html`<bdi>${description}</bdi>`;
   return html`
@@ -162,7 +165,7 @@ function scopeItem(consent: Texts['consent'], { name, description }: ShownScope)
 }
 
 /** Anyone may write any name, so the identifier, which is one owner's alone, always stands beside it. */
-function resourceName({ name, identifier }: ShownResource): Html {
+export function resourceName({ name, identifier }: ShownResource): Html {
   if (name === undefined) return html`${identifier}`;
   return html`<bdi>${name}</bdi> <span class="detail">${identifier}</span>`;
 }

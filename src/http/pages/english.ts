@@ -7,6 +7,7 @@ export const ENGLISH: Texts = {
   login: {
     title: 'Sign in',
     lead: (client) => `to continue to ${client}`,
+    leadToAccount: 'to see your account',
     username: 'Username',
     password: 'Password',
     submit: 'Sign in',
@@ -35,6 +36,7 @@ export const ENGLISH: Texts = {
     howLong: 'How long',
     untilRevoked: 'Until access is revoked',
     untilRevokedDetail: 'The application keeps it without asking you again, also while you are signed out.',
+    revokeThere: 'See and revoke access',
     allow: 'Allow',
     deny: 'Deny',
     website: 'Website',
@@ -54,6 +56,40 @@ export const ENGLISH: Texts = {
     submit: 'Sign out',
     done: 'You are signed out',
     doneAdvice: 'You can close this window.',
+  },
+  account: {
+    title: 'Your account',
+    sessions: 'Where you are signed in',
+    applications: 'Applications with access',
+    pages: 'Pages of your account',
+    email: 'Email address',
+    signOut: 'Sign out',
+    signOutHere: 'Sign out here',
+    signOutEverywhere: 'Sign out everywhere',
+    everywhereDetail:
+      'Signs you out in every browser, and ends what applications may do for you until you sign in to them again. Use it when you have lost a device.',
+    thisBrowser: 'This browser',
+    otherBrowser: 'Another browser',
+    address: 'Address',
+    signedInAt: 'Signed in',
+    newestSessions: (count) => `There are more. These are the newest ${count}.`,
+    noApplications: 'No application has access to your account.',
+    unknownApplication: 'An application that is out of service',
+    unknownDetail: 'It may get its access back when it returns, unless you revoke it.',
+    letInByDefault: 'Your organization lets it in without asking you.',
+    mayDo: 'What you allowed',
+    firstUsed: 'First used',
+    lastUsed: 'Last used',
+    neverUsed: 'Not used yet',
+    revoke: 'Revoke access',
+    revokeDetail:
+      'When you revoke access, the application gets nothing more. To use it again you sign in and are asked for your consent. It may keep what it has already got, and may keep you signed in on its own side.',
+    livesOn: (seconds) =>
+      `After that, services that check its access tokens on their own may accept them for up to ${duration(seconds)}.`,
+    revoked: (client) => `${client} has no access any more.`,
+    pageOf: (page, pages) => `Page ${page} of ${pages}`,
+    next: 'Next page',
+    previous: 'Previous page',
   },
   destination: {
     thisComputer: (host) => `a program on this computer (${host})`,
@@ -83,6 +119,11 @@ export const ENGLISH: Texts = {
       title: 'Please start again',
       message: 'This page is too old, was used already, or belongs to another browser.',
       advice: 'Go back to the application and sign in from there. You can close this page.',
+    },
+    account: {
+      title: 'Please start again',
+      message: 'Nothing has changed. The page that you used is too old, or belongs to another browser.',
+      advice: 'Open the page of your account again, and try once more.',
     },
     tooMany: {
       title: 'Too many requests',
@@ -115,6 +156,7 @@ export const ENGLISH: Texts = {
 };
 
 function duration(seconds: number): string {
+  if (seconds > 2 * 3600) return `${Math.ceil(seconds / 3600)} hours`;
   if (seconds > 120) return `${Math.ceil(seconds / 60)} minutes`;
   return seconds === 1 ? 'one second' : `${seconds} seconds`;
 }

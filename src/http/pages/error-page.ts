@@ -65,6 +65,7 @@ function wording(errors: Texts['error'], status: number, reason: string): ErrorT
     return errors.redirectUri;
   if (APPLICATION_REASONS.has(reason)) return errors.application;
   if (reason.startsWith('interaction_')) return errors.startAgain;
+  if (reason.startsWith('account_')) return errors.account;
   if (status === 429) return errors.tooMany;
   if (status === 503) return errors.unavailable;
   if (status === 404) return errors.notFound;

@@ -10,6 +10,7 @@ export const GERMAN: Texts = {
   login: {
     title: 'Anmelden',
     lead: (client) => `um mit ${client} fortzufahren`,
+    leadToAccount: 'um Ihr Konto zu sehen',
     username: 'Benutzername',
     password: 'Passwort',
     submit: 'Anmelden',
@@ -40,6 +41,7 @@ export const GERMAN: Texts = {
     howLong: 'Wie lange',
     untilRevoked: 'Bis der Zugriff widerrufen wird',
     untilRevokedDetail: 'Die Anwendung behält ihn, ohne noch einmal zu fragen, auch während Sie abgemeldet sind.',
+    revokeThere: 'Zugriffe ansehen und widerrufen',
     allow: 'Erlauben',
     deny: 'Ablehnen',
     website: 'Website',
@@ -59,6 +61,40 @@ export const GERMAN: Texts = {
     submit: 'Abmelden',
     done: 'Sie sind abgemeldet',
     doneAdvice: 'Sie können dieses Fenster schließen.',
+  },
+  account: {
+    title: 'Ihr Konto',
+    sessions: 'Wo Sie angemeldet sind',
+    applications: 'Anwendungen mit Zugriff',
+    pages: 'Seiten Ihres Kontos',
+    email: 'E-Mail-Adresse',
+    signOut: 'Abmelden',
+    signOutHere: 'Hier abmelden',
+    signOutEverywhere: 'Überall abmelden',
+    everywhereDetail:
+      'Meldet Sie in jedem Browser ab und beendet, was Anwendungen für Sie tun dürfen, bis Sie sich dort wieder anmelden. Nützlich, wenn Ihnen ein Gerät abhandengekommen ist.',
+    thisBrowser: 'Dieser Browser',
+    otherBrowser: 'Anderer Browser',
+    address: 'Adresse',
+    signedInAt: 'Angemeldet',
+    newestSessions: (count) => `Es gibt noch mehr. Das sind die ${count} neuesten.`,
+    noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
+    unknownApplication: 'Eine Anwendung, die außer Betrieb ist',
+    unknownDetail: 'Kommt sie zurück, kann sie ihren Zugriff wiederhaben, es sei denn, Sie widerrufen ihn.',
+    letInByDefault: 'Ihre Organisation lässt sie zu, ohne Sie zu fragen.',
+    mayDo: 'Erlaubt haben Sie',
+    firstUsed: 'Zuerst genutzt',
+    lastUsed: 'Zuletzt genutzt',
+    neverUsed: 'Noch nicht genutzt',
+    revoke: 'Zugriff widerrufen',
+    revokeDetail:
+      'Widerrufen Sie den Zugriff, bekommt die Anwendung nichts mehr. Nutzen Sie sie wieder, melden Sie sich an und werden neu gefragt. Was sie schon bekommen hat, kann sie behalten, und auf ihrer eigenen Seite können Sie angemeldet bleiben.',
+    livesOn: (seconds) =>
+      `Dienste, die ihre Zugriffstoken selbst prüfen, nehmen sie danach unter Umständen noch an: höchstens ${duration(seconds)} lang.`,
+    revoked: (client) => `${client} hat keinen Zugriff mehr.`,
+    pageOf: (page, pages) => `Seite ${page} von ${pages}`,
+    next: 'Nächste Seite',
+    previous: 'Vorige Seite',
   },
   destination: {
     thisComputer: (host) => `ein Programm auf diesem Computer (${host})`,
@@ -87,6 +123,12 @@ export const GERMAN: Texts = {
       title: 'Bitte beginnen Sie noch einmal',
       message: 'Diese Seite ist zu alt, wurde schon verwendet oder gehört zu einem anderen Browser.',
       advice: 'Gehen Sie zur Anwendung zurück, und melden Sie sich von dort an. Diese Seite können Sie schließen.',
+    },
+    account: {
+      title: 'Bitte beginnen Sie noch einmal',
+      message:
+        'Es hat sich nichts geändert. Die Seite, die Sie verwendet haben, ist zu alt oder gehört zu einem anderen Browser.',
+      advice: 'Öffnen Sie die Seite Ihres Kontos neu, und versuchen Sie es noch einmal.',
     },
     tooMany: {
       title: 'Zu viele Anfragen',
@@ -119,8 +161,9 @@ export const GERMAN: Texts = {
   footer: 'Autorisierung durch grantry',
 };
 
-/** Behind „Warten Sie“. */
+/** Behind „Warten Sie“ and „höchstens“. */
 function duration(seconds: number): string {
+  if (seconds > 2 * 3600) return `${Math.ceil(seconds / 3600)} Stunden`;
   if (seconds > 120) return `${Math.ceil(seconds / 60)} Minuten`;
   return seconds === 1 ? 'eine Sekunde' : `${seconds} Sekunden`;
 }

@@ -21,7 +21,8 @@ export interface LoginPageFacts {
   readonly basePath: string;
   /** The host this server is known by. */
   readonly host: string;
-  readonly clientName: string;
+  /** Undefined for a sign-in to the account page. */
+  readonly clientName: string | undefined;
   readonly sealedRequest: string;
   readonly csrf: string;
   /** The value typed before; '' at first. */
@@ -41,7 +42,7 @@ export function loginPage(facts: LoginPageFacts): string {
     body: html`
       ${problem && problemSummary(login, problem)}
       <h1>${login.title}</h1>
-      <p class="lead">${isolated(login.lead, facts.clientName)}</p>
+      <p class="lead">${facts.clientName === undefined ? login.leadToAccount : isolated(login.lead, facts.clientName)}</p>
       <form method="post" action="${facts.basePath}/login" novalidate>
         <input type="hidden" name="request" value="${facts.sealedRequest}">
         <input type="hidden" name="csrf" value="${facts.csrf}">

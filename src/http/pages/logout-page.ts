@@ -57,6 +57,6 @@ export function signedOutPage({ language, basePath, answer }: SignedOut): string
     body: html`
       <h1>${logout.done}</h1>
       <p>${logout.doneAdvice}</p>
-      ${answer !== undefined && answerLink(texts, answer)}`,
+      ${answer === undefined ? html`<p><a href="${basePath}/account">${texts.account.title}</a></p>` : answerLink(texts, answer)}`,
   });
 }

@@ -14,6 +14,7 @@ export interface Texts {
   readonly login: {
     readonly title: string;
     readonly lead: (client: string) => string;
+    readonly leadToAccount: string;
     readonly username: string;
     readonly password: string;
     readonly submit: string;
@@ -44,6 +45,8 @@ export interface Texts {
     readonly howLong: string;
     readonly untilRevoked: string;
     readonly untilRevokedDetail: string;
+    /** The link to the page where access is revoked. */
+    readonly revokeThere: string;
     readonly allow: string;
     readonly deny: string;
     readonly website: string;
@@ -59,6 +62,40 @@ export interface Texts {
     readonly done: string;
     readonly doneAdvice: string;
   };
+  readonly account: {
+    readonly title: string;
+    readonly sessions: string;
+    readonly applications: string;
+    /** The name of the list of the pages. */
+    readonly pages: string;
+    readonly email: string;
+    readonly signOut: string;
+    readonly signOutHere: string;
+    readonly signOutEverywhere: string;
+    readonly everywhereDetail: string;
+    readonly thisBrowser: string;
+    readonly otherBrowser: string;
+    readonly address: string;
+    readonly signedInAt: string;
+    readonly newestSessions: (count: number) => string;
+    readonly noApplications: string;
+    readonly unknownApplication: string;
+    readonly unknownDetail: string;
+    readonly letInByDefault: string;
+    readonly mayDo: string;
+    readonly firstUsed: string;
+    readonly lastUsed: string;
+    readonly neverUsed: string;
+    readonly revoke: string;
+    /** What the end of access means for any application. */
+    readonly revokeDetail: string;
+    /** How long tokens that an API checks by itself stay good; seconds. */
+    readonly livesOn: (seconds: number) => string;
+    readonly revoked: (client: string) => string;
+    readonly pageOf: (page: number, pages: number) => string;
+    readonly next: string;
+    readonly previous: string;
+  };
   readonly destination: {
     readonly thisComputer: (host: string) => string;
     readonly appOnDevice: (scheme: string) => string;
@@ -71,6 +108,8 @@ export interface Texts {
     readonly application: ErrorText;
     readonly redirectUri: ErrorText;
     readonly startAgain: ErrorText;
+    /** A form of the account page that does not count. */
+    readonly account: ErrorText;
     readonly tooMany: ErrorText;
     readonly unavailable: ErrorText;
     readonly notFound: ErrorText;

@@ -124,6 +124,27 @@ export class BrowserSessions {
     else this.#onOwed(await this.#sessions.end({ sessionId: `${shardOfPerson(subject)}.${sid}`, subject, sid }));
   }
 
+  /** The living ones among the person's newest sessions, the newest first. @param most the most sessions that are read */
+  async list({ session: { subject } }: SignedIn, most: number): Promise<readonly Session[]> {
+    const sessions = await this.#sessions.list(subject, most);
+    return sessions.toSorted((one, other) => other.authTime - one.authTime);
+  }
+
+  /** Ends a session in another browser. @param reason a slug for the audit line */
+  async endElsewhere(session: Session, reason: string): Promise<void> {
+    await this.#end(session, reason);
+  }
+
+  /**
+   * Ends all sessions of the person who is signed in here, and signs this browser out.
+   * @param reason a slug for the audit line
+   */
+  async endAll(reply: FastifyReply, { session: { subject } }: SignedIn, reason: string): Promise<void> {
+    await this.#sessions.endAll(subject);
+    this.#audit.record({ type: 'sessions.ended_all', subject, reason });
+    reply.clearCookie(this.#sessionCookie, this.#attributes);
+  }
+
   /** The value that identifies this browser; undefined before its first login page. */
   browser(request: FastifyRequest): string | undefined {
     return readCookie(request, this.#browserCookie);

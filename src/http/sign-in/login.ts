@@ -1,6 +1,6 @@
-// POST /login: the form of the login page. The authorization request travels in its sealed field only.
+// POST /login: the form of the login page. What the sign-in is for, an authorization request or a page of ours, travels in its
+// sealed field only.
 
-import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { isAbout } from '../../oauth/endpoints/openid-request.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { NamedPerson, ResourceOwner } from '../../oauth/ports/ports.ts';
@@ -9,12 +9,14 @@ import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import type { KnownPerson } from './known-browsers.ts';
 import type { LoginAttempt } from './login-limit.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
+import type { Destination } from './sealed-request.ts';
 import {
   acceptedStill,
   isOutdated,
   openInteraction,
   requireOwnForm,
   type SignInFlow,
+  type SignInGoal,
   sendLoginPage,
   startAgain,
 } from './sign-in-flow.ts';
@@ -41,39 +43,50 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const sealed = parameters.get('request');
   if (sealed === undefined) throw startAgain('interaction_request_missing');
   if (!flow.formTokens.check(parameters.get('csrf'), browser, sealed)) throw startAgain('interaction_bad_csrf');
-  const snapshot = flow.sealedRequests.open(sealed, browser);
-  if (!snapshot) throw startAgain('interaction_expired');
+  const destination = flow.sealedRequests.open(sealed, browser);
+  if (!destination) throw startAgain('interaction_expired');
 
   // 2. The client may have changed since then
-  const check = acceptedStill(flow, exchange, { request: snapshot, endpoint: 'login' });
-  if (!check) return;
+  const goal = goalOf(flow, exchange, destination);
+  if (!goal) return;
+  const client = goal.kind === 'accepted' ? goal.client : undefined;
 
   // 3. The person
   const username = parameters.get('username') ?? '';
   const password = parameters.get('password') ?? '';
   // An empty field is refused before the name is read: no counter bounds such requests.
   const person = username === '' || password === '' ? undefined : await flow.owners.lookUp(username);
-  const knownBrowser = await findKnownBrowser(flow, exchange, person, check.client.uid);
+  const knownBrowser = await findKnownBrowser(flow, exchange, person, client?.uid);
   const attempt = { username, password, address, knownBrowser };
   const judgement = await judge(flow, attempt);
-  if (judgement.owner === undefined) return refuse(flow, exchange, check, { ...judgement, attempt, person });
+  if (judgement.owner === undefined) return refuse(flow, exchange, goal, { ...judgement, attempt, person });
 
-  // 4. A session under a new id, then consent or the redirect to the client
+  // 4. A session under a new id, then the page of ours, consent or the redirect to the client
   const session = await flow.sessions.begin(exchange, judgement.owner);
   if (session === 'outdated') {
     const problem = { kind: 'outdated', seconds: OUTDATED_RETRY_SECONDS } as const;
-    return refuse(flow, exchange, check, { problem, attempt, person });
+    return refuse(flow, exchange, goal, { problem, attempt, person });
   }
   if (person) flow.knownBrowsers.remember(exchange, person, session.authTime);
   flow.audit.record({
     type: 'login.succeeded',
     subject: session.subject,
-    clientId: check.client.clientId,
+    clientId: client?.clientId,
     address,
   });
   log.outcome = 'signed_in';
-  if (!isAbout(check.request, session)) return refuseAtClient(flow, exchange, check, 'other_person_signed_in');
-  reply.redirect(await openInteraction(flow, check, session), 303);
+  if (goal.kind === 'own_page') {
+    reply.redirect(`${flow.basePath}${goal.path}`, 303);
+    return;
+  }
+  if (!isAbout(goal.request, session)) return refuseAtClient(flow, exchange, goal, 'other_person_signed_in');
+  reply.redirect(await openInteraction(flow, goal, session), 303);
+}
+
+/** What the sign-in is for; undefined after an error that was sent to the client by redirect. */
+function goalOf(flow: SignInFlow, exchange: Exchange, destination: Destination): SignInGoal | undefined {
+  if ('path' in destination) return { kind: 'own_page', path: destination.path };
+  return acceptedStill(flow, exchange, { request: destination.request, endpoint: 'login' });
 }
 
 /** How long this replica's list of users may be behind another's. */
@@ -88,7 +101,7 @@ async function findKnownBrowser(
   flow: SignInFlow,
   { request }: Exchange,
   person: NamedPerson | undefined,
-  clientUid: string,
+  clientUid: string | undefined,
 ): Promise<KnownPerson | undefined> {
   const known = flow.knownBrowsers.find(request, person);
   if (known === undefined || known.authTime <= flow.owners.revokedBefore(known.subject)) return undefined;
@@ -129,20 +142,20 @@ async function judge({ loginLimit, owners }: SignInFlow, attempt: Attempt): Prom
 function refuse(
   flow: SignInFlow,
   exchange: Exchange,
-  check: AcceptedAuthorization,
+  goal: SignInGoal,
   refusal: { readonly problem: LoginProblem; readonly attempt: Attempt; readonly person: NamedPerson | undefined },
 ): void {
   const { reply, log } = exchange;
   const { problem, person } = refusal;
   const { username, address } = refusal.attempt;
   if ('seconds' in problem && problem.seconds !== undefined) reply.header('retry-after', String(problem.seconds));
-  sendLoginPage(flow, exchange, check, { status: STATUS[problem.kind], username, problem });
+  sendLoginPage(flow, exchange, goal, { status: STATUS[problem.kind], username, problem });
   const reason = REASON[problem.kind];
   if (problem.kind === 'tooMany') flow.metrics.rateLimited.inc({ limit: reason });
   log.outcome = 'refused';
   log.reason = reason;
   if (problem.kind !== 'missing') {
-    const { clientId } = check.client;
+    const clientId = goal.kind === 'accepted' ? goal.client.clientId : undefined;
     flow.audit.record({ type: 'login.failed', subject: person?.subject, clientId, reason, address });
   }
 }

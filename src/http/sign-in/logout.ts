@@ -8,10 +8,9 @@ import type { Parameters } from '../../oauth/values/parameters.ts';
 import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
 import { pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
-import { PAGE_HEADERS } from '../server/security-headers.ts';
 import type { SignedIn } from './browser-session.ts';
 import { redirectsBeforeSignIn } from './error-link.ts';
-import { requireOwnForm, type SignInFlow, sendPage, startAgain } from './sign-in-flow.ts';
+import { requireOwnForm, type SignInFlow, sendOwnPage, sendPage, startAgain } from './sign-in-flow.ts';
 
 const REASON = 'logout';
 
@@ -99,7 +98,7 @@ function ask(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, 
     csrf: flow.formTokens.make(signedIn.cookie, subjectOfForm(parameters)),
     parameters: sentAgain(parameters),
   });
-  if (location === undefined) sendOwnPage(exchange, page);
+  if (location === undefined) sendOwnPage(reply.code(200), page);
   else sendPage(reply.code(200), location, page);
 }
 
@@ -116,11 +115,8 @@ function leave(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest
 /** @param answer where the person may go on by hand */
 function sendSignedOut({ basePath }: SignInFlow, exchange: Exchange, answer: string | undefined): void {
   exchange.log.outcome = 'signed_out';
-  sendOwnPage(exchange, signedOutPage({ language: pageLanguage(exchange.request.headers), basePath, answer }));
-}
-
-function sendOwnPage({ reply }: Exchange, page: string): void {
-  reply.code(200).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
+  const page = signedOutPage({ language: pageLanguage(exchange.request.headers), basePath, answer });
+  sendOwnPage(exchange.reply.code(200), page);
 }
 
 function sentAgain(parameters: Parameters): readonly (readonly [name: string, value: string])[] {

@@ -1,5 +1,5 @@
-// The checked authorization request before sign-in: it travels through the login page as one sealed field, so that
-// unauthenticated requests leave nothing in any store.
+// Where a sign-in leads: the checked authorization request, or a page of ours. It travels through the login page as one sealed
+// field, so that unauthenticated requests leave nothing in any store.
 
 import { createHash } from 'node:crypto';
 import type { AuthorizationSnapshot } from '../../oauth/ports/login-stores.ts';
@@ -8,11 +8,19 @@ import { SealedTexts } from './sealed-text.ts';
 
 const LIFETIME = 600_000;
 
-interface Sealed {
+/** The pages of ours that a sign-in may lead to. A closed set: no sealed field leads to any other address. */
+const OWN_PATHS = ['/account', '/account/sessions', '/account/applications'] as const;
+
+/** Below the path of the issuer. */
+export type OwnPath = (typeof OWN_PATHS)[number];
+
+/** Where a sign-in leads. */
+export type Destination = { readonly request: AuthorizationSnapshot } | { readonly path: OwnPath };
+
+type Sealed = Destination & {
   /** Epoch milliseconds. */
   readonly expiresAt: number;
-  readonly request: AuthorizationSnapshot;
-}
+};
 
 export interface SealedRequestsOptions {
   readonly issuer: string;
@@ -22,7 +30,7 @@ export interface SealedRequestsOptions {
   readonly random: Random;
 }
 
-/** Seals and opens requests. */
+/** Seals and opens destinations. */
 export class SealedRequests {
   readonly #clock: Clock;
   readonly #texts: SealedTexts;
@@ -33,20 +41,22 @@ export class SealedRequests {
   }
 
   /**
-   * The request as one text, good for ten minutes and for one browser.
+   * The destination as one text, good for ten minutes and for one browser.
    * @param browser the value of the cookie that this browser got with the page
    */
-  seal(request: AuthorizationSnapshot, browser: string): string {
-    const sealed: Sealed = { expiresAt: this.#clock.now() + LIFETIME, request };
+  seal(destination: Destination, browser: string): string {
+    const sealed: Sealed = { expiresAt: this.#clock.now() + LIFETIME, ...destination };
     return this.#texts.seal(JSON.stringify(sealed), bindingTo(browser));
   }
 
-  /** The request; undefined when the text is forged, changed, expired, or made for another browser. */
-  open(text: string, browser: string): AuthorizationSnapshot | undefined {
+  /** The destination; undefined when the text is forged, changed, expired, or made for another browser. */
+  open(text: string, browser: string): Destination | undefined {
     const opened = this.#texts.open(text, bindingTo(browser));
     if (opened === undefined) return undefined;
-    const { expiresAt, request } = JSON.parse(opened) as Sealed;
-    return expiresAt > this.#clock.now() ? request : undefined;
+    const { expiresAt, ...destination } = JSON.parse(opened) as Sealed;
+    if (expiresAt <= this.#clock.now()) return undefined;
+    // Another version of this server may have sealed a path that this one has no page for.
+    return 'path' in destination && !OWN_PATHS.includes(destination.path) ? undefined : destination;
   }
 }
 

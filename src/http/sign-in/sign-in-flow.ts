@@ -25,7 +25,7 @@ import { type FormTokens, isOwnForm } from './form-origin.ts';
 import type { InteractionTaker } from './interaction-taker.ts';
 import type { KnownBrowsers } from './known-browsers.ts';
 import type { LoginLimiter } from './login-limit.ts';
-import type { SealedRequests } from './sealed-request.ts';
+import type { OwnPath, SealedRequests } from './sealed-request.ts';
 
 const INTERACTION_LIFETIME = 600_000;
 const INTERACTION_ID_BYTES = 32;
@@ -129,15 +129,19 @@ export function requireOwnForm({ issuer }: SignInFlow, request: FastifyRequest):
   if (!isOwnForm(request.headers, new URL(issuer).origin)) throw startAgain('interaction_foreign_origin');
 }
 
+/** The uid of no client: no watermark of it is ever raised. */
+const NO_CLIENT = '';
+
 /**
  * Whether a revocation demands that the person signs in again: by a user, global, client or consent watermark.
+ * @param clientUid undefined for a page of ours
  */
 export async function isOutdated(
-  { watermarks }: SignInFlow,
+  { watermarks }: Pick<SignInFlow, 'watermarks'>,
   { authTime, subject }: Pick<Session, 'authTime' | 'subject'>,
-  clientUid: string,
+  clientUid: string | undefined,
 ): Promise<boolean> {
-  return authTime <= (await watermarks.read(clientUid, subject));
+  return authTime <= (await watermarks.read(clientUid ?? NO_CLIENT, subject));
 }
 
 /**
@@ -168,6 +172,9 @@ export function interactionIdOf(request: FastifyRequest): string {
   return (request.params as { readonly interaction: string }).interaction;
 }
 
+/** What a sign-in is for: an accepted request, or a page of ours. */
+export type SignInGoal = AcceptedAuthorization | { readonly kind: 'own_page'; readonly path: OwnPath };
+
 /** The status and content of a login page. */
 export interface LoginStep {
   readonly status: 200 | 422 | 429 | 503;
@@ -175,27 +182,30 @@ export interface LoginStep {
   readonly problem: LoginProblem | undefined;
 }
 
-/** Answers the login page for an accepted request; the request travels in it as a sealed field. */
+/** Answers the login page; what the sign-in is for travels in it as a sealed field. */
 export function sendLoginPage(
   flow: SignInFlow,
   { request, reply, log }: Exchange,
-  { client, request: authorizationRequest }: AcceptedAuthorization,
+  goal: SignInGoal,
   { status, username, problem }: LoginStep,
 ): void {
   const browser = flow.sessions.ensureBrowser(request, reply);
-  const sealedRequest = flow.sealedRequests.seal(authorizationRequest, browser);
+  const isRequest = goal.kind === 'accepted';
+  const sealedRequest = flow.sealedRequests.seal(isRequest ? { request: goal.request } : { path: goal.path }, browser);
   log.outcome = 'login_page';
   const page = loginPage({
     language: pageLanguage(request.headers),
     basePath: flow.basePath,
     host: new URL(flow.issuer).host,
-    clientName: client.displayName,
+    clientName: isRequest ? goal.client.displayName : undefined,
     sealedRequest,
     csrf: flow.formTokens.make(browser, sealedRequest),
     username,
     problem,
   });
-  sendPage(reply.code(status), authorizationRequest.redirectUri, page);
+  reply.code(status);
+  if (isRequest) sendPage(reply, goal.request.redirectUri, page);
+  else sendOwnPage(reply, page);
 }
 
 /**
@@ -207,4 +217,9 @@ export function sendPage(reply: FastifyReply, redirectUri: string, page: string)
     .headers({ ...PAGE_HEADERS, 'content-security-policy': pagePolicy([new URL(redirectUri).protocol]) })
     .type('text/html; charset=utf-8')
     .send(page);
+}
+
+/** Sends a page whose forms end at pages of ours. */
+export function sendOwnPage(reply: FastifyReply, page: string): void {
+  reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
 }
