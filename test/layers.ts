@@ -79,6 +79,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     mtls: ['server'],
     protocol: ['server', 'metrics', 'mtls'],
     'sign-in': ['server', 'metrics', 'pages'],
+    account: ['server', 'pages', 'sign-in'],
     admin: ['server', 'metrics'],
   }),
   ...rows('login', {

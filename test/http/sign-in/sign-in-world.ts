@@ -168,7 +168,8 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 /** `team-1` to `team-25`, and one that is no team. */
 const GROUPS_OF_ALICE = ['<b>admins', ...Array.from({ length: 25 }, (_, index) => `team-${index + 1}`)];
 
-function people(disabled: readonly string[], changed?: string) {
+/** The people of the tests. */
+export function people(disabled: readonly string[], changed?: string) {
   const entry = (username: string) => ({
     username,
     passwordHash: username === changed ? anotherHash : passwordHash,

@@ -192,7 +192,7 @@ end
 local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
-return redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')
+return redis.call('ZRANGE', KEYS[1], '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, ARGV[2])
 
 -- sessionLook
 local replication = redis.pcall('INFO', 'replication')
