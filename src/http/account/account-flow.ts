@@ -3,11 +3,11 @@
 
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { UseStore } from '../../oauth/ports/login-stores.ts';
+import type { SignedIn } from '../cookies/browser-session.ts';
+import type { OwnPath } from '../cookies/sealed-request.ts';
 import { type PageLanguage, pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
-import type { SignedIn } from '../sign-in/browser-session.ts';
 import { isOwnForm } from '../sign-in/form-origin.ts';
-import type { OwnPath } from '../sign-in/sealed-request.ts';
 import { isOutdated, type SignInFlow, sendLoginPage, sendOwnPage } from '../sign-in/sign-in-flow.ts';
 
 /** The dependencies, made once. */

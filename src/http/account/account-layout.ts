@@ -1,9 +1,9 @@
 // The layout of the pages of an account: their list, and the form with one button that all of them use.
 
+import type { OwnPath } from '../cookies/sealed-request.ts';
 import { type Html, html } from '../pages/html.ts';
 import { layout } from '../pages/layout.ts';
 import type { PageLanguage } from '../pages/page-language.ts';
-import type { OwnPath } from '../sign-in/sealed-request.ts';
 import type { FormFields } from './account-flow.ts';
 
 /** One page of an account. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Destination, SealedRequests } from '../../../src/http/sign-in/sealed-request.ts';
+import { type Destination, SealedRequests } from '../../../src/http/cookies/sealed-request.ts';
 import type { AuthorizationSnapshot } from '../../../src/oauth/ports/login-stores.ts';
 
 const request: AuthorizationSnapshot = {
