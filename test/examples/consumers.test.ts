@@ -1,0 +1,56 @@
+// examples/consumers/: each client is accepted, alone and beside all others, and belongs to the program beside it.
+
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { check } from '../../src/processes/check/check-in-thread.ts';
+
+const FOLDER = join(import.meta.dirname, '../../examples/consumers');
+const PROGRAMS = ['apache', 'argo-cd', 'grafana', 'kubernetes', 'oauth2-proxy', 'spring-boot'];
+const clients = globSync('*/client.yaml', { cwd: FOLDER }).toSorted();
+
+interface ShownClient {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly spec: { readonly scopes: readonly string[] };
+}
+
+/** What `grantry check` prints of these files, without a cluster. */
+async function checked(files: readonly string[]): Promise<string> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const paths = files.map((file) => join(FOLDER, file));
+  await check({ paths, format: 'text', policies: undefined, stdin: process.stdin, stdout, stderr });
+  return await text(stdout.end());
+}
+
+/** The OAuthClient of a file, and the other files of its folder in one text. */
+function example(file: string) {
+  const client = parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8'))[0]?.toJS() as ShownClient;
+  const others = globSync(`${dirname(file)}/*`, { cwd: FOLDER, exclude: (name) => name.endsWith('client.yaml') });
+  return { client, settings: others.map((name) => readFileSync(join(FOLDER, name), 'utf8')).join('\n') };
+}
+
+it('there is a client for each program', () => {
+  expect(clients.map((file) => dirname(file))).toEqual(PROGRAMS);
+});
+
+it('all clients together → no faults', async () => {
+  expect(await checked(clients)).toContain('6 clients, 0 signing keys, 6 policies: no faults.');
+});
+
+describe.each(clients)('%s', (file) => {
+  it('alone → no faults', async () => {
+    expect(await checked([file])).toContain('1 client, 0 signing keys, 1 policy: no faults.');
+  });
+
+  it('has settings that ask for its scopes, and name its id or its Secret', () => {
+    const { client, settings } = example(file);
+    expect(client.spec.scopes).toEqual(['openid', 'profile', 'email', 'groups']);
+    if (!settings.includes('envFromSecret')) expect(settings).toMatch(/profile,? ?email,? ?groups/);
+    const { name, namespace } = client.metadata;
+    const named = [`${namespace}\\.${name}`, `${name}-oauth`, 'OIDC_CLIENT_ID', 'oauth\\.client-id'];
+    expect(settings).toMatch(new RegExp(named.join('|')));
+  });
+});
