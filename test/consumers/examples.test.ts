@@ -8,22 +8,21 @@ const CLIENT = `apiVersion: grantry.dev/v1alpha1
 kind: OAuthClient
 metadata: {name: wiki, namespace: shop}
 spec:
+  auth: {clientSecret: {keys: {issuer: WIKI_ISSUER}, randomKeys: [WIKI_COOKIES]}}
   grantTypes: [authorization_code, refresh_token]
   redirectUris: ['https://wiki.example.com/callback']
   backchannelLogoutUri: https://wiki.example.com/logout
   scopes: [openid, groups]
 `;
-const POLICY = `apiVersion: grantry.dev/v1alpha1
+const POLICY = `---
+apiVersion: grantry.dev/v1alpha1
 kind: ClientPolicy
 metadata: {name: shop}
 spec:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}
   allow: {scopes: [openid, groups], logoutHosts: [wiki.example.com]}
 `;
-const WISHES = {
-  addresses: { 'https://wiki.example.com': 'http://127.0.0.1:1', [EXAMPLE_ISSUER]: 'http://127.0.0.1:2' },
-  secret: 'a-secret-of-more-than-thirty-two-bytes',
-};
+const addresses = { 'https://wiki.example.com': 'http://127.0.0.1:1', [EXAMPLE_ISSUER]: 'http://127.0.0.1:2' };
 
 const folders: string[] = [];
 afterEach(async () => {
@@ -36,36 +35,42 @@ async function examplesOf(files: Readonly<Record<string, string>>): Promise<Exam
   return new Examples(folder);
 }
 
-it.each(['policy.yaml', 'wiki/policy.yaml'])(
-  'given a client and %s → the client at the addresses of a test',
-  async (policy) => {
-    const examples = await examplesOf({ 'wiki/client.yaml': CLIENT, [policy]: POLICY });
-    expect(await examples.client('wiki', { ...WISHES, algorithm: 'ES256' })).toMatchObject({
-      clientId: 'shop.wiki',
-      secret: WISHES.secret,
-      redirectUris: ['http://127.0.0.1:1/callback'],
-      backchannelLogoutUri: 'http://127.0.0.1:1/logout',
-      idTokens: { signingAlgorithm: 'ES256' },
-      admittedBy: 'policy',
-    });
-  },
-);
-
-it.each([
-  ['without its policy', { 'wiki/client.yaml': CLIENT }],
-  ['with an unknown field', { 'wiki/client.yaml': `${CLIENT}  color: red\n`, 'policy.yaml': POLICY }],
-  [
-    'with an address that no test replaces',
-    { 'wiki/client.yaml': CLIENT.replace('wiki.example.com/callback', 'other.example.com/'), 'policy.yaml': POLICY },
-  ],
-])('given a client %s → a failure', async (_, files) => {
-  const examples = await examplesOf(files);
-  await expect(examples.client('wiki', WISHES)).rejects.toThrow('wiki/client.yaml');
+it('given a client with its policy → the client at the addresses of a test, and its Secret', async () => {
+  const examples = await examplesOf({ 'wiki/client.yaml': CLIENT + POLICY });
+  const spec = { tokens: { idTokenSigningAlgorithm: 'ES256' } };
+  const { client, secret } = await examples.client('wiki', { addresses, spec });
+  expect(client).toMatchObject({
+    clientId: 'shop.wiki',
+    redirectUris: ['http://127.0.0.1:1/callback'],
+    backchannelLogoutUri: 'http://127.0.0.1:1/logout',
+    idTokens: { signingAlgorithm: 'ES256' },
+  });
+  expect(secret).toEqual({
+    'client-id': 'shop.wiki',
+    'client-secret': client.secret,
+    WIKI_ISSUER: 'http://127.0.0.1:2',
+    WIKI_COOKIES: expect.stringMatching(/^[\w-]{43}$/),
+  });
 });
 
-it('given a file with an address that no test replaces → a failure', async () => {
+it('given a client without a secret → no Secret', async () => {
+  const text = CLIENT.replace(/auth: .*/, 'auth: {method: none}') + POLICY;
+  const { client, secret } = await (await examplesOf({ 'wiki/client.yaml': text })).client('wiki', { addresses });
+  expect([client.authMethod, client.secret, secret]).toEqual(['none', undefined, {}]);
+});
+
+it.each([
+  ['without its policy', CLIENT],
+  ['with an unknown field', `${CLIENT}  color: red\n${POLICY}`],
+  ['with an address that the test does not replace', CLIENT.replace('wiki.example.com/c', 'a.example.com/c') + POLICY],
+])('given a client %s → a failure', async (_, text) => {
+  const examples = await examplesOf({ 'wiki/client.yaml': text });
+  await expect(examples.client('wiki', { addresses })).rejects.toThrow('wiki/client.yaml');
+});
+
+it('given a file with an address that the test does not replace → a failure', async () => {
   const examples = await examplesOf({ 'a.conf': 'from https://wiki.example.com/a to https://other.example.com' });
-  expect(() => examples.file('a.conf', WISHES.addresses)).toThrow('https://other.example.com');
-  const addresses = { ...WISHES.addresses, 'https://other.example.com': 'http://[::1]' };
-  expect(examples.file('a.conf', addresses)).toBe('from http://127.0.0.1:1/a to http://[::1]');
+  expect(() => examples.file('a.conf', addresses)).toThrow('https://other.example.com');
+  const more = { ...addresses, 'https://other.example.com': 'http://[::1]' };
+  expect(examples.file('a.conf', more)).toBe('from http://127.0.0.1:1/a to http://[::1]');
 });
