@@ -44,7 +44,7 @@ await describeConsumers(['apache'], (program) =>
       // Started by root it serves as another user.
       chmodSync(apache.folder, 0o755);
       // One process, which ends with us.
-      await apache.start(program, ['-X', '-d', apache.folder, '-f', file], `${address}/`);
+      await apache.start(program, { words: ['-X', '-d', apache.folder, '-f', file], address: `${address}/` });
     });
     afterAll(async () => {
       await Promise.all([apache.stop(), provider?.stop()]);

@@ -27,7 +27,10 @@ await describeConsumers(['argo-cd'], (program) =>
       const file = join(argo.folder, 'oidc.config');
       writeFileSync(file, oidcConfig(provider));
       const words = ['-listen', `127.0.0.1:${port}`, '-url', address, '-oidc-config', file];
-      await argo.start(program, [...words, '-client-secret', CLIENT.secret], `${address}/session`);
+      await argo.start(program, {
+        words: [...words, '-client-secret', CLIENT.secret],
+        address: `${address}/session`,
+      });
     });
     afterAll(async () => {
       await Promise.all([argo.stop(), provider?.stop()]);

@@ -38,7 +38,8 @@ await describeConsumers(['go-oidc'], (program) =>
         addresses[name] = `http://127.0.0.1:${ports[name]}`;
         const client = ['-client-id', clientIds[name], '-client-secret', CLIENT.secret];
         const listen = ['-listen', `127.0.0.1:${ports[name]}`];
-        await started[name].start(program, [...listen, ...client, ...settings[name]], addresses[name]);
+        const words = [...listen, ...client, ...settings[name]];
+        await started[name].start(program, { words, address: addresses[name] });
       }
     });
     afterAll(async () => {

@@ -41,11 +41,10 @@ await describeConsumers(['spring-boot'], (classPath) => {
     };
     const words = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
     const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
-    await application.start(
-      'java',
-      [...quick, '-cp', classPath, 'dev.grantry.consumer.Application', ...words],
+    await application.start('java', {
+      words: [...quick, '-cp', classPath, 'dev.grantry.consumer.Application', ...words],
       address,
-    );
+    });
   });
   afterAll(async () => {
     await Promise.all([application.stop(), provider?.stop()]);

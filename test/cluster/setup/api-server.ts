@@ -125,10 +125,12 @@ export class ApiServer {
   async start(): Promise<void> {
     const { assets, folder } = this.address;
     if (this.#etcd === undefined || this.#etcd.hasEnded) {
-      this.#etcd = new KeptProcess(join(assets, 'etcd'), this.#etcdArguments, join(folder, 'etcd.log'));
+      this.#etcd = new KeptProcess(join(assets, 'etcd'), this.#etcdArguments, {
+        logFile: join(folder, 'etcd.log'),
+      });
     }
     if (this.#server === undefined || this.#server.hasEnded) {
-      this.#server = new KeptProcess(join(assets, 'kube-apiserver'), this.#arguments, this.logFile);
+      this.#server = new KeptProcess(join(assets, 'kube-apiserver'), this.#arguments, { logFile: this.logFile });
     }
     await until(
       'the API server is ready',
