@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CertificateMaker, type MadeCertificate } from '../client-certificates.ts';
@@ -87,15 +88,19 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     return await answered;
   }
 
-  /** By the provider `oidc` of kubectl, which has no more than what kubelogin keeps for the next refresh. */
-  function byRefreshToken(): object {
+  /** The tokens that kubelogin keeps. */
+  function kept(): { readonly id_token: string; readonly refresh_token: string } {
     const [file = ''] = readdirSync(tokens).filter((name) => !name.endsWith('.lock'));
-    const cached = JSON.parse(readFileSync(join(tokens, file), 'utf8')) as { refresh_token: string };
+    return JSON.parse(readFileSync(join(tokens, file), 'utf8'));
+  }
+
+  /** By the provider `oidc` of kubectl, which has no more than what it needs for a refresh. */
+  function byRefreshToken(): object {
     const config = {
       'client-id': 'platform.kubectl',
       'idp-issuer-url': provider.issuer,
       'idp-certificate-authority': authority.certificateFile,
-      'refresh-token': cached.refresh_token,
+      'refresh-token': kept().refresh_token,
     };
     return { 'auth-provider': { name: 'oidc', config } };
   }
@@ -119,6 +124,7 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     it('given kubelogin → subject, groups and name at the API server, and a changed group after a refresh', async () => {
       const person = await signIn();
       expect(person).toMatchObject(known(PERSON.groups));
+      expect(decodeProtectedHeader(kept().id_token)).toMatchObject({ alg: algorithm });
       expect(await whoami(byKubelogin())).toEqual(person);
 
       provider.setGroups(['auditors']);
@@ -133,7 +139,7 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
   });
 
   // It keeps a key set as long as that may be cached, and looks for no unknown key before: the next ones are published early.
-  it('given new signing keys that it has fetched before → old and new ID tokens by each algorithm', async () => {
+  it('given new signing keys that it fetched before they sign → old and new ID tokens by each algorithm', async () => {
     await signWith('RS256');
     const person = await signIn();
     await provider.rotateSigningKey();

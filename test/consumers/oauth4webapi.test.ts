@@ -1,6 +1,6 @@
 // oauth4webapi 3 as a relying party: each answer of discovery, of the token endpoint and of userinfo by the strictest of judges.
 
-import { decodeProtectedHeader } from 'jose';
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import * as library from 'oauth4webapi';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startGrantryProvider } from './setup/grantry-provider.ts';
@@ -96,10 +96,12 @@ describe.each(ALGORITHMS)('with ID tokens by %s', (algorithm) => {
     expect(now).toMatchObject({ groups: ['auditors'] });
   });
 
-  it('given new signing keys → a refresh and a sign-in by them, and userinfo by an old token', async () => {
+  it('given new signing keys → a refresh and a sign-in by them, and old tokens still count', async () => {
     const { tokens, claims } = await signIn(await discover());
     await provider.rotateSigningKey();
     const server = await discover();
+    const published = createRemoteJWKSet(new URL(server.jwks_uri ?? ''));
+    expect((await jwtVerify(tokens.id_token ?? '', published)).payload).toMatchObject({ jti: claims.jti });
     expect(await userinfo(server, tokens.access_token, claims.sub)).toMatchObject({ name: PERSON.name });
     const refreshed = await refresh(server, tokens.refresh_token);
     const again = await signIn(server);
