@@ -116,7 +116,10 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     provider.setClients([(await examples.client('kubernetes', { addresses: addresses(), spec })).client]);
   }
 
-  beforeEach(() => provider.setGroups(PERSON.groups));
+  beforeEach(() => {
+    provider.setGroups(PERSON.groups);
+    provider.setName(PERSON.name);
+  });
 
   describe.each(ALGORITHMS)('with ID tokens by %s', (algorithm) => {
     beforeEach(() => signWith(algorithm));
@@ -136,6 +139,13 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
       provider.setGroups(['night-shift']);
       expect(await whoami(byRefreshToken())).toMatchObject(known(['night-shift']));
     });
+  });
+
+  it('given a person without a name → known without it', async () => {
+    await signWith('RS256');
+    provider.setName(undefined);
+    expect(await signIn()).toMatchObject({ username: expect.stringMatching(`^${PREFIX}.+`), groups: known([]).groups });
+    expect(await whoami(byKubelogin())).not.toHaveProperty(['extra', 'grantry.dev/name']);
   });
 
   // It keeps a key set as long as that may be cached, and looks for no unknown key before: the next ones are published early.

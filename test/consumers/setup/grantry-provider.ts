@@ -1,7 +1,7 @@
 // grantry as the provider of programs: its real pages, a clock that runs, for programs have their own, notices of ended
 // sessions, and TLS in front of it where the issuer needs that.
 
-import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
+import { hashPassword, type LocalUser, LocalUsers } from '../../../src/login/local-users.ts';
 import {
   generateSigningKeyPem,
   importSigningKey,
@@ -30,9 +30,13 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
   const clock = new TestClock();
   clock.run();
   const passwordHash = await hashPassword(PASSWORD);
-  const { username, name: displayName, email } = PERSON;
-  const usersIn = (groups: readonly string[]) => [{ username, displayName, email, groups, passwordHash }];
-  const owners = new LocalUsers({ clock, users: usersIn(PERSON.groups) });
+  const { username, name: displayName, email, groups } = PERSON;
+  let person: LocalUser = { username, displayName, email, groups, passwordHash };
+  const owners = new LocalUsers({ clock, users: [person] });
+  const change = (changes: Partial<LocalUser>) => {
+    person = { ...person, ...changes };
+    owners.replace([person]);
+  };
   const port = await freePort(2);
   const front = tls && { certificate: tls.certificate, port: await freePort(), upstream: port };
   const issuer = front === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${front.port}`;
@@ -59,7 +63,8 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
       endSession: `${issuer}/logout`,
     },
     answerTo: (page) => fillIn(page, { username, password: PASSWORD, decision: 'allow' }),
-    setGroups: (groups) => owners.replace(usersIn(groups)),
+    setGroups: (groups) => change({ groups }),
+    setName: (displayName) => change({ displayName }),
     setClients: (changed) => grantry.setClients(changed),
     publishSigningKey: async () => {
       published = await newKeys('Published');

@@ -49,6 +49,8 @@ export interface Provider {
   answerTo(page: Page): FilledForm | undefined;
   /** From now on the person is in these groups. */
   setGroups(groups: readonly string[]): void;
+  /** From now on the person has this name; undefined: none beside the user name. */
+  setName(name: string | undefined): void;
   /** Replaces all clients, as edited manifests would. */
   setClients(clients: readonly TestClient[]): void;
   /** The next keys are in the key set from now on, as a rotation in time begins. */
