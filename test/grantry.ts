@@ -13,7 +13,7 @@ import type { NonceRule } from '../src/oauth/dpop/nonces.ts';
 import { type ClusterIssuer, clusterIssuerUnavailable } from '../src/oauth/ports/cluster-issuer.ts';
 import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Clock, ResourceOwners, Stores } from '../src/oauth/ports/ports.ts';
-import type { Client } from '../src/oauth/registry/client.ts';
+import type { Client, TokenSettings } from '../src/oauth/registry/client.ts';
 import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../src/oauth/registry/registry.ts';
@@ -34,12 +34,18 @@ import { freePort } from './free-port.ts';
 import { Oracle } from './oracle.ts';
 import { tapResponses } from './wire-tap.ts';
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until it is moved, or runs. */
 export class TestClock implements Clock {
   #now = Date.UTC(2026, 0, 1, 12);
+  #runs = false;
 
   now(): number {
-    return this.#now;
+    return this.#runs ? Date.now() : this.#now;
+  }
+
+  /** From now on it is the clock of the machine: for programs that read that. */
+  run(): void {
+    this.#runs = true;
   }
 
   advance(milliseconds: number): void {
@@ -48,8 +54,9 @@ export class TestClock implements Clock {
 }
 
 /** A client of a test; what is left out is that of a confidential client with every grant. */
-export type TestClient = Partial<Client> & {
+export type TestClient = Partial<Omit<Client, 'tokens'>> & {
   readonly clientId: string;
+  readonly tokens?: Partial<TokenSettings>;
   /** Its accepted secret; absent for public clients. */
   readonly secret?: string;
 };
@@ -66,6 +73,8 @@ export interface GrantryOptions {
   readonly owners?: ResourceOwners;
   /** Default: `http://127.0.0.1:<port>`. An https issuer is still served over plain http, as behind a proxy. */
   readonly issuer?: string;
+  /** Of the public listener; the admin port is the next one. Default: free ones. */
+  readonly port?: number;
   /** `/…` behind the default issuer. */
   readonly issuerPath?: string;
   /** Default false: tests that fail often on purpose would run into each other. */
@@ -240,7 +249,7 @@ afterAll(async () => {
 /** Starts grantry; it ends by itself after the tests of the file. */
 export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   // The issuer holds one of them, so it must be known before the server is made.
-  const port = await freePort(2);
+  const port = options.port ?? (await freePort(2));
   const adminPort = port + 1;
   const issuer = options.issuer ?? `http://127.0.0.1:${port}${options.issuerPath ?? ''}`;
   const clock = options.clock ?? new TestClock();
