@@ -1,6 +1,10 @@
 // oauth2-proxy with the arguments of its example, in front of a page: what it learns of the person, a refresh, and a sign-out
 // that ends the session at grantry.
 
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { freePort } from '../free-port.ts';
@@ -14,8 +18,9 @@ import { Visitor } from './setup/visitor.ts';
 
 /** What differs where no cluster and no TLS is. */
 const HERE = {
-  '--upstream': 'static://200',
   '--cookie-secure': 'false',
+  // The upstream gets the ID token, too.
+  '--pass-authorization-header': 'true',
   // Older sessions are refreshed at the next request.
   '--cookie-refresh': '1s',
 };
@@ -23,6 +28,9 @@ const HERE = {
 await describeConsumers(['oauth2-proxy'], (program) =>
   describe.each(ALGORITHMS)('with ID tokens by %s', (algorithm) => {
     const proxy = new ServedProgram();
+    const upstream = createServer(({ headers }, answer) => {
+      answer.setHeader('content-type', 'application/json').end(JSON.stringify(headers));
+    });
     const examples = new Examples();
     let address: string;
     let provider: Provider;
@@ -30,8 +38,15 @@ await describeConsumers(['oauth2-proxy'], (program) =>
     beforeAll(async () => {
       const port = await freePort();
       address = `http://127.0.0.1:${port}`;
+      upstream.listen(0, '127.0.0.1');
+      await once(upstream, 'listening');
+      const { port: upstreamPort } = upstream.address() as AddressInfo;
       let example: ExampleClient | undefined;
-      const addressesFor = (issuer: string) => ({ 'https://wiki.example.com': address, [EXAMPLE_ISSUER]: issuer });
+      const addressesFor = (issuer: string) => ({
+        'https://wiki.example.com': address,
+        'http://wiki': `http://127.0.0.1:${upstreamPort}`,
+        [EXAMPLE_ISSUER]: issuer,
+      });
       provider = await startGrantryProvider({
         clients: async (issuer) => {
           const spec = { tokens: { idTokenSigningAlgorithm: algorithm } };
@@ -46,23 +61,36 @@ await describeConsumers(['oauth2-proxy'], (program) =>
       await proxy.start(program, { words, address: `${address}/ping`, environment: env });
     });
     afterAll(async () => {
+      upstream.close();
       await Promise.all([proxy.stop(), provider?.stop()]);
     });
 
-    const learned = (visitor: Visitor) => visitor.json(`${address}/oauth2/userinfo`);
+    /** The headers of a request, as the upstream has it. */
+    const handedOn = (visitor: Visitor) => visitor.json(`${address}/`);
+
+    async function untilGroup(visitor: Visitor, group: string): Promise<void> {
+      await until('the changed group is known', async () => {
+        const { 'x-forwarded-groups': groups } = await handedOn(visitor);
+        return groups === group;
+      });
+      expect(visitor.signIns).toBe(1);
+    }
 
     it('given a sign-in → name, address and groups; a changed group after a refresh; signed out → asked again', async () => {
       const visitor = new Visitor(provider);
-      expect((await visitor.visit(`${address}/`)).page.status).toBe(200);
-      const { username, email, groups } = PERSON;
-      expect(await learned(visitor)).toMatchObject({ preferredUsername: username, email, groups });
+      const { username, name, email, groups } = PERSON;
+      const headers = await handedOn(visitor);
+      expect(headers).toMatchObject({
+        'x-forwarded-preferred-username': username,
+        'x-forwarded-email': email,
+        'x-forwarded-groups': groups.join(','),
+      });
+      const idToken = String(headers.authorization).replace('Bearer ', '');
+      expect(decodeProtectedHeader(idToken)).toMatchObject({ alg: algorithm });
+      expect(decodeJwt(idToken)).toMatchObject({ name, email, groups });
 
       provider.setGroups(['auditors']);
-      await until('the changed group is known', async () => {
-        const { groups: now } = await learned(visitor);
-        return JSON.stringify(now) === '["auditors"]';
-      });
-      expect(visitor.signIns).toBe(1);
+      await untilGroup(visitor, 'auditors');
 
       // Out at the proxy, which itself ends the session at grantry.
       await visitor.visit(`${address}/oauth2/sign_out`);
@@ -75,14 +103,8 @@ await describeConsumers(['oauth2-proxy'], (program) =>
       await visitor.visit(`${address}/`);
       await provider.rotateSigningKey();
       provider.setGroups(['night-shift']);
-      await until('the changed group is known', async () => {
-        const { groups: now } = await learned(visitor);
-        return JSON.stringify(now) === '["night-shift"]';
-      });
-      expect(visitor.signIns).toBe(1);
-      const another = new Visitor(provider);
-      await another.visit(`${address}/`);
-      expect(await learned(another)).toMatchObject({ groups: ['night-shift'] });
+      await untilGroup(visitor, 'night-shift');
+      expect(await handedOn(new Visitor(provider))).toMatchObject({ 'x-forwarded-groups': 'night-shift' });
     });
   }),
 );

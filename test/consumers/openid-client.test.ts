@@ -1,42 +1,53 @@
-// openid-client 6 as a relying party: nonce, userinfo, refresh, sign-out.
+// openid-client 6 as a relying party that verifies signatures itself: nonce, userinfo, refresh, sign-out.
 
 import * as library from 'openid-client';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startGrantryProvider } from './setup/grantry-provider.ts';
 import { ALGORITHMS, PERSON, type Provider } from './setup/provider.ts';
 import { Visitor } from './setup/visitor.ts';
 
 const CLIENT_IDS = { RS256: 'shop.web', ES256: 'shop.es256' };
-const CLIENT = { secret: 'a-secret-of-more-than-thirty-two-bytes' };
+const SECRET = 'a-secret-of-more-than-thirty-two-bytes';
 const redirectUri = 'http://127.0.0.1:1/callback';
 const postLogoutRedirectUri = 'http://127.0.0.1:1/goodbye';
+/** In seconds: for an unknown key it fetches the others no earlier than so long after it fetched them. */
+const COOL_DOWN = 60;
 
 let provider: Provider;
 beforeAll(async () => {
   provider = await startGrantryProvider({
     consumers: ALGORITHMS.map((algorithm) => ({
-      ...CLIENT,
       clientId: CLIENT_IDS[algorithm],
+      secret: SECRET,
       algorithm,
       redirectUri,
       postLogoutRedirectUri,
     })),
   });
 });
+beforeEach(() => provider.setGroups(PERSON.groups));
 afterAll(() => provider?.stop());
 
-it.each(ALGORITHMS)(
-  'given a sign-in, and %s → name, address and groups, a changed group after a refresh, and a way out',
-  async (algorithm) => {
-    provider.setGroups(PERSON.groups);
-    const visitor = new Visitor(provider);
-    const config = await library.discovery(
+describe.each(ALGORITHMS)('with ID tokens by %s', (algorithm) => {
+  let config: library.Configuration;
+  let visitor: Visitor;
+  beforeEach(async () => {
+    visitor = new Visitor(provider);
+    config = await discover();
+  });
+
+  /** As a program does that starts. */
+  async function discover(): Promise<library.Configuration> {
+    return await library.discovery(
       new URL(provider.issuer),
       CLIENT_IDS[algorithm],
       { id_token_signed_response_alg: algorithm },
-      library.ClientSecretBasic(CLIENT.secret),
-      { execute: [library.allowInsecureRequests] },
+      library.ClientSecretBasic(SECRET),
+      { execute: [library.allowInsecureRequests, library.enableNonRepudiationChecks] },
     );
+  }
+
+  async function signIn() {
     const [pkceCodeVerifier, expectedNonce, expectedState] = [
       library.randomPKCECodeVerifier(),
       library.randomNonce(),
@@ -52,7 +63,21 @@ it.each(ALGORITHMS)(
     });
     const callback = await visitor.answerTo(url.href, redirectUri);
     const checks = { pkceCodeVerifier, expectedNonce, expectedState, idTokenExpected: true };
-    const tokens = await library.authorizationCodeGrant(config, callback, checks);
+    return await library.authorizationCodeGrant(config, callback, checks);
+  }
+
+  async function signOut(idToken: string | undefined): Promise<void> {
+    const out = library.buildEndSessionUrl(config, {
+      id_token_hint: idToken ?? '',
+      post_logout_redirect_uri: postLogoutRedirectUri,
+      state: 'out',
+    });
+    const goodbye = await visitor.answerTo(out.href, postLogoutRedirectUri);
+    expect(goodbye.href).toBe(`${postLogoutRedirectUri}?state=out`);
+  }
+
+  it('given a sign-in → name, address and groups, a changed group after a refresh, and a way out', async () => {
+    const tokens = await signIn();
     const { name, email, groups } = PERSON;
     const claims = tokens.claims();
     expect(claims).toMatchObject({ aud: CLIENT_IDS[algorithm], name, email, groups });
@@ -63,14 +88,23 @@ it.each(ALGORITHMS)(
     const refreshed = await library.refreshTokenGrant(config, tokens.refresh_token ?? '');
     expect(refreshed.claims()).toMatchObject({ sub: subject, groups: ['auditors'] });
 
-    const out = library.buildEndSessionUrl(config, {
-      id_token_hint: refreshed.id_token ?? '',
-      post_logout_redirect_uri: postLogoutRedirectUri,
-      state: 'out',
-    });
-    const goodbye = await visitor.answerTo(out.href, postLogoutRedirectUri);
-    expect(goodbye.href).toBe(`${postLogoutRedirectUri}?state=out`);
-    await visitor.answerTo(url.href, redirectUri);
+    await signOut(refreshed.id_token);
+    const refused = library.refreshTokenGrant(config, refreshed.refresh_token ?? '');
+    await expect(refused).rejects.toMatchObject({ error: 'invalid_grant' });
+    await signIn();
     expect(visitor.signIns).toBe(2);
-  },
-);
+  });
+
+  it('given new signing keys → a refresh by them, and a way out with an old ID token', async () => {
+    const tokens = await signIn();
+    await provider.rotateSigningKey();
+    const { jwks, uat } = library.getJwksCache(config) ?? { jwks: { keys: [] }, uat: 0 };
+    // A minute later, started again with the keys that it kept.
+    config = await discover();
+    library.setJwksCache(config, { jwks, uat: uat - COOL_DOWN });
+    const refreshed = await library.refreshTokenGrant(config, tokens.refresh_token ?? '');
+    expect(refreshed.claims()).toMatchObject({ name: PERSON.name });
+    expect(library.getJwksCache(config)?.jwks).not.toEqual(jwks);
+    await signOut(tokens.id_token);
+  });
+});

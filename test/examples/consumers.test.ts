@@ -1,4 +1,5 @@
-// examples/consumers/: each client is accepted, alone and beside all others, and belongs to the program beside it.
+// examples/consumers/: each client is accepted, alone and beside all others, and belongs to the program beside it; and the pages
+// that show the files show them as they are.
 
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,7 +9,8 @@ import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { check } from '../../src/processes/check/check-in-thread.ts';
 
-const FOLDER = join(import.meta.dirname, '../../examples/consumers');
+const ROOT = join(import.meta.dirname, '../..');
+const FOLDER = join(ROOT, 'examples/consumers');
 const PROGRAMS = ['apache', 'argo-cd', 'grafana', 'kubernetes', 'oauth2-proxy', 'spring-boot'];
 const clients = globSync('*/client.yaml', { cwd: FOLDER }).toSorted();
 
@@ -53,4 +55,38 @@ describe.each(clients)('%s', (file) => {
     const named = [`${namespace}\\.${name}`, `${name}-oauth`, 'OIDC_CLIENT_ID', 'oauth\\.client-id'];
     expect(settings).toMatch(new RegExp(named.join('|')));
   });
+});
+
+/** The blocks of a text in other languages than the shell's, each with the file that the line before it links to. */
+function shownBlocks(text: string): readonly { readonly file: string | undefined; readonly block: string }[] {
+  return [...text.matchAll(/([^\n]*)\n\n```(?!sh\n)\w*\n(.*?)```/gs)].map(([, line = '', block = '']) => {
+    const [, file] = /\]\((?:\.\.\/)*examples\/consumers\/([\w./-]+\.\w+)\)[^\n]*:$/.exec(line) ?? [];
+    return { file, block };
+  });
+}
+
+describe.each([
+  ['README.md', ['apache', 'argo-cd', 'grafana', 'kubernetes', 'oauth2-proxy', 'people.yaml', 'values.yaml']],
+  ['docs/guides/consumers.md', PROGRAMS],
+])('%s', (page, shown) => {
+  const whole = readFileSync(join(ROOT, page), 'utf8');
+  const [, section = whole] = /\n## Sign people in\n(.*?)\n## /s.exec(whole) ?? [];
+  const blocks = shownBlocks(section);
+
+  it('shows the files as they are', () => {
+    for (const { file, block } of blocks) {
+      if (file !== undefined) expect(block).toBe(readFileSync(join(FOLDER, file), 'utf8'));
+    }
+  });
+
+  it(`shows all files of ${shown.join(', ')}`, () => {
+    const files = globSync('**/*.*', { cwd: FOLDER }).filter((file) => shown.includes(file.split('/')[0] ?? ''));
+    expect(blocks.flatMap(({ file = [] }) => file).toSorted()).toEqual(files.toSorted());
+  });
+});
+
+it('README › Sign people in → no block that is not a file', () => {
+  const [, section = ''] = readFileSync(join(ROOT, 'README.md'), 'utf8').split('\n## Sign people in\n');
+  const [text = ''] = section.split('\n## ');
+  expect(shownBlocks(text).filter(({ file }) => file === undefined)).toEqual([]);
 });

@@ -164,6 +164,30 @@ describe('the audiences of a client', () => {
   });
 });
 
+describe('the default audience', () => {
+  const issuer = 'https://id.example';
+  const faultsOf = (spec: object, settings: object = { issuer }) => {
+    const policy = policyDocument({ allow: { audiences: ['**'] } });
+    return judgeOne([clientDocument({ ...WEB, ...spec }), policy], settings).faults.map(({ path }) => path);
+  };
+
+  it.each([{}, { audiences: ['urn:a'] }, { audiences: ['urn:a', 'urn:b'] }, { resources: [{ name: 'a' }] }])(
+    'given %j, may be the issuer where a scope is openid, and nowhere else',
+    (spec) => {
+      const withIssuer = { ...spec, scopes: ['openid'], defaultScopes: [], defaultAudience: issuer };
+      expect(faultsOf(withIssuer)).toEqual([]);
+      expect(faultsOf({ ...withIssuer, scopes: ['team/read'] })).toEqual([['spec', 'defaultAudience']]);
+    },
+  );
+
+  it('given another web address → InvalidAudience; where the issuer is not known, it may be it', () => {
+    const spec = { scopes: ['openid'], defaultScopes: [], audiences: ['urn:a'], defaultAudience: `${issuer}/` };
+    expect(faultsOf(spec)).toEqual([['spec', 'defaultAudience']]);
+    expect(faultsOf(spec, {})).toEqual([]);
+    expect(faultsOf({ ...spec, defaultAudience: 'urn:b' }, {})).toEqual([['spec', 'defaultAudience']]);
+  });
+});
+
 describe('a refused client', () => {
   it('is not served, and what follows from acceptance is not known', () => {
     const { client, conditions, wantsSecret } = judgeOne([clientDocument({ ...MACHINE, audiences: ['urn:other'] })], {

@@ -152,8 +152,10 @@ it('the guide has a line and a client for each preset, whose Secret is the one i
   expect([...guide.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name = '']) => name).toSorted()).toEqual(names);
   const shown = [...guide.matchAll(/```yaml\n(apiVersion: grantry.*?)```/gs)]
     .flatMap(([, yaml = '']) => parseAllDocuments(yaml))
-    .map((document) => document.toJS().spec.auth.clientSecret as { readonly preset?: string });
-  expect(shown.flatMap(({ preset = [] }) => preset).toSorted()).toEqual(names);
+    .map((document) => document.toJS() as { readonly spec: { readonly auth?: { readonly clientSecret?: object } } })
+    .flatMap(({ spec }) => spec.auth?.clientSecret ?? [])
+    .map((clientSecret): { readonly preset?: string } => clientSecret);
+  expect([...new Set(shown.flatMap(({ preset = [] }) => preset))].toSorted()).toEqual(names);
   for (const { preset, ...own } of shown) {
     if (preset !== undefined) expect(secretFor({ preset, ...own })).toMatchObject(EXPECTED[preset] ?? {});
   }

@@ -2,7 +2,12 @@
 // sessions, and TLS in front of it where the issuer needs that.
 
 import { hashPassword, LocalUsers } from '../../../src/login/local-users.ts';
-import { generateSigningKeyPem, importSigningKey, type SigningKey } from '../../../src/oauth/registry/keys.ts';
+import {
+  generateSigningKeyPem,
+  importSigningKey,
+  type SigningKey,
+  type SigningKeyState,
+} from '../../../src/oauth/registry/keys.ts';
 import type { MadeCertificate } from '../../client-certificates.ts';
 import { fillIn } from '../../clients/person.ts';
 import { freePort } from '../../free-port.ts';
@@ -31,7 +36,8 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
   const port = await freePort(2);
   const front = tls && { certificate: tls.certificate, port: await freePort(), upstream: port };
   const issuer = front === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${front.port}`;
-  let keys = await activeKeys();
+  let keys = await newKeys('Active');
+  let published: readonly SigningKey[] = [];
   const grantry = await startGrantry({
     clients: [...consumers.map(clientOf), ...((await clients?.(issuer)) ?? [])],
     owners,
@@ -54,8 +60,15 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
     },
     answerTo: (page) => fillIn(page, { username, password: PASSWORD, decision: 'allow' }),
     setGroups: (groups) => owners.replace(usersIn(groups)),
+    setClients: (changed) => grantry.setClients(changed),
+    publishSigningKey: async () => {
+      published = await newKeys('Published');
+      grantry.setKeys([...keys, ...published]);
+    },
     rotateSigningKey: async () => {
-      keys = [...(await activeKeys()), ...keys.map((key) => ({ ...key, state: 'Retiring' as const }))];
+      const next = published.length > 0 ? published : await newKeys('Published');
+      published = [];
+      keys = [...inState(next, 'Active'), ...inState(keys, 'Retiring')];
       grantry.setKeys(keys);
     },
     stop: async () => {
@@ -67,12 +80,16 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
 }
 
 /** One for each algorithm; the first signs access tokens, too. */
-async function activeKeys(): Promise<readonly SigningKey[]> {
+async function newKeys(state: SigningKeyState): Promise<readonly SigningKey[]> {
   return await Promise.all(
     ALGORITHMS.toReversed().map(async (algorithm) =>
-      importSigningKey(await generateSigningKeyPem(algorithm, 2048), algorithm, 'Active'),
+      importSigningKey(await generateSigningKeyPem(algorithm, 2048), algorithm, state),
     ),
   );
+}
+
+function inState(keys: readonly SigningKey[], state: SigningKeyState): readonly SigningKey[] {
+  return keys.map((key) => ({ ...key, state }));
 }
 
 function clientOf(consumer: Consumer): TestClient {

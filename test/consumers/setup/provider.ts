@@ -1,5 +1,6 @@
 // An OpenID provider as the tests of programs see it: its addresses, the person that it knows, and the answers to its pages.
 
+import type { TestClient } from '../../grantry.ts';
 import type { Page } from '../../http/sign-in/sign-in-browser.ts';
 
 /** The algorithms of ID tokens that programs are tried with. */
@@ -48,7 +49,11 @@ export interface Provider {
   answerTo(page: Page): FilledForm | undefined;
   /** From now on the person is in these groups. */
   setGroups(groups: readonly string[]): void;
-  /** From now on new keys sign; what the old ones signed stays valid. */
+  /** Replaces all clients, as edited manifests would. */
+  setClients(clients: readonly TestClient[]): void;
+  /** The next keys are in the key set from now on, as a rotation in time begins. */
+  publishSigningKey(): Promise<void>;
+  /** From now on the next keys sign, published or not; what the old ones signed stays valid. */
   rotateSigningKey(): Promise<void>;
   stop(): Promise<void>;
 }

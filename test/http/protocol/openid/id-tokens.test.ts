@@ -104,6 +104,15 @@ describe('the ID token of a redemption', () => {
     expect((await verified(body.id_token)).payload.sub).toBe(subject);
   });
 
+  it('given the issuer as default audience of the client → as with that resource; the API by resource', async () => {
+    grantry.setClients([{ ...web, defaultAudience: issuer }]);
+    const { body } = await calls.redeem(await issueCode(['notes.read', ...OPENID]));
+    const { body: renewed } = await calls.refresh(body.refresh_token, { resource: NOTES });
+    grantry.setClients(clients);
+    expect(decodeJwt(String(body.access_token))).toMatchObject({ aud: issuer, scope: OPENID.join(' ') });
+    expect(decodeJwt(String(renewed.access_token))).toMatchObject({ aud: NOTES, scope: 'notes.read' });
+  });
+
   it('given a grant for a sign-in alone → the access token is for the issuer', async () => {
     const { body } = await calls.redeem(await issueCode(['openid'], { audiences: [issuer] }));
     expect(decodeJwt(String(body.access_token))).toMatchObject({ aud: issuer, scope: 'openid' });
