@@ -66,7 +66,9 @@ await describeConsumers(['apache'], (program) =>
       await open(bystander);
       await visitor.signOut();
       // A request that it serves meanwhile would write the session again.
-      await until('Apache has its notice', () => apache.output.includes('POST /private/callback?logout=backchannel 200'));
+      await until('Apache has its notice', () =>
+        apache.output.includes('POST /private/callback?logout=backchannel 200'),
+      );
       await open(visitor);
       await open(bystander);
       expect([visitor.signIns, bystander.signIns]).toEqual([2, 1]);

@@ -4,6 +4,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { freePort } from '../free-port.ts';
 import { startExampleProvider } from './setup/example-provider.ts';
 import { describeConsumers } from './setup/programs.ts';
@@ -11,7 +12,7 @@ import { ALGORITHMS, PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
 import { Visitor } from './setup/visitor.ts';
 
-/** Of each object that Argo CD looks at. */
+/** Argo CD looks at no other objects; an install gives them the label, and grantry does by its preset. */
 const LABELS = { 'app.kubernetes.io/part-of': 'argocd' };
 
 await describeConsumers(['argo-cd'], (program) =>
@@ -30,11 +31,12 @@ await describeConsumers(['argo-cd'], (program) =>
       });
       ({ provider } = example);
       const objects = join(argo.folder, 'objects.yaml');
-      const secrets = [
-        secret('argocd-oauth', example.secret),
+      const installed = [
+        labelled(parse(example.file('argocd-cm.yaml'))),
         secret('argocd-secret', { 'admin.password': '', 'server.secretkey': 'a key that signs nothing here' }),
+        secret('argocd-oauth', example.secret),
       ];
-      writeFileSync(objects, [example.file('argocd-cm.yaml'), ...secrets].join('\n---\n'));
+      writeFileSync(objects, installed.map((object) => JSON.stringify(object)).join('\n---\n'));
       const words = ['-listen', `127.0.0.1:${port}`, '-objects', objects];
       await argo.start(program, { words, address: `${address}/session` });
     });
@@ -71,11 +73,16 @@ await describeConsumers(['argo-cd'], (program) =>
   }),
 );
 
-function secret(name: string, data: Readonly<Record<string, string>>): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace: 'argocd', labels: LABELS },
-    data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
-  });
+interface ClusterObject extends Readonly<Record<string, unknown>> {
+  readonly metadata: object;
+}
+
+function labelled({ metadata, ...object }: ClusterObject): object {
+  return { ...object, metadata: { ...metadata, labels: LABELS } };
+}
+
+function secret(name: string, data: Readonly<Record<string, string>>): object {
+  const inBase64 = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]);
+  const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'argocd' } };
+  return labelled({ ...object, data: Object.fromEntries(inBase64) });
 }

@@ -96,7 +96,10 @@ await describeConsumers(['go-oidc'], (program) =>
       const { login_attribute_path, groups_attribute_path } = settings['auth.generic_oauth'] ?? {};
       const { userinfo } = await new Visitor(provider).json(`${addresses.grafana}/login`);
       const { username, groups } = PERSON;
-      expect(userinfo).toMatchObject({ [String(login_attribute_path)]: username, [String(groups_attribute_path)]: groups });
+      expect(userinfo).toMatchObject({
+        [String(login_attribute_path)]: username,
+        [String(groups_attribute_path)]: groups,
+      });
     });
   }),
 );
