@@ -12,7 +12,8 @@ import { ALGORITHMS, PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
 import { Visitor } from './setup/visitor.ts';
 
-const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'dir', 'auth_openidc'];
+const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'dir', 'include', 'auth_openidc'];
+const PRIVATE_PAGE = `page of private for ${PERSON.name}`;
 
 await describeConsumers(['apache'], (program) =>
   describe.each(ALGORITHMS)('with ID tokens by %s', (algorithm) => {
@@ -42,7 +43,7 @@ await describeConsumers(['apache'], (program) =>
     });
     beforeEach(() => provider.setGroups(PERSON.groups));
 
-    const open = async (visitor: Visitor) => (await visitor.visit(`${address}/private/`)).page.body;
+    const open = async (visitor: Visitor, folder = 'private') => (await visitor.visit(`${address}/${folder}/`)).page;
     const info = (visitor: Visitor) => visitor.json(`${address}/private/callback?info=json`);
 
     /** Has the tokens refreshed, and waits for a group that the person is in only now. */
@@ -50,7 +51,7 @@ await describeConsumers(['apache'], (program) =>
       const old = await info(visitor);
       provider.setGroups([group]);
       const query = new URLSearchParams({ refresh: `${address}/private/`, access_token: String(old.access_token) });
-      expect((await visitor.visit(`${address}/private/callback?${query}`)).page.body).toBe('page of private');
+      expect((await visitor.visit(`${address}/private/callback?${query}`)).page.body).toBe(PRIVATE_PAGE);
       await until('the changed group is known', async () => {
         await open(visitor);
         const { userinfo, access_token } = await info(visitor);
@@ -76,16 +77,18 @@ await describeConsumers(['apache'], (program) =>
 
     it('given a sign-in → name, address and groups, and a changed group after a refresh; signed out → asked again', async () => {
       const visitor = new Visitor(provider);
-      expect(await open(visitor)).toBe('page of private');
+      expect((await open(visitor)).body).toBe(PRIVATE_PAGE);
+      expect((await open(visitor, 'auditors')).status).toBe(401);
       const { name, email, groups } = PERSON;
       const claims = { name, email, groups };
       expect(await info(visitor)).toMatchObject({ userinfo: claims, id_token: { ...claims, aud: 'intranet.apache' } });
       await refresh(visitor, 'auditors');
+      expect((await open(visitor, 'auditors')).status).toBe(200);
       expect(visitor.signIns).toBe(1);
 
       const logout = new URLSearchParams({ logout: `${address}/` });
       const { page } = await visitor.visit(`${address}/private/callback?${logout}`);
-      expect(page.body).toBe('page of .');
+      expect(page.body).toBe('page for everyone');
       await open(visitor);
       expect(visitor.signIns).toBe(2);
     });
@@ -96,16 +99,19 @@ await describeConsumers(['apache'], (program) =>
       await provider.rotateSigningKey();
       await refresh(visitor, 'night-shift');
       expect(visitor.signIns).toBe(1);
-      expect(await open(another)).toBe('page of private');
+      expect((await open(another)).body).toBe(PRIVATE_PAGE);
     });
   }),
 );
 
-/** A page that anybody may see, and one in a folder for the example. */
+/** A page for everyone, and two that name the person: in the folder of the example, and in one for a group. */
 function serverWithPages(folder: string, port: number): string {
   const pages = join(folder, 'pages');
-  mkdirSync(join(pages, 'private'), { recursive: true });
-  for (const name of ['.', 'private']) writeFileSync(join(pages, name, 'index.html'), `page of ${name}`);
+  for (const name of ['private', 'auditors']) {
+    mkdirSync(join(pages, name), { recursive: true });
+    writeFileSync(join(pages, name, 'index.html'), `page of ${name} for <!--#echo var="OIDC_CLAIM_name" -->`);
+  }
+  writeFileSync(join(pages, 'index.html'), 'page for everyone');
   const modules = MODULES.map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`);
   return `
 ${modules.join('\n')}
@@ -120,6 +126,8 @@ Group www-data
 DocumentRoot ${pages}
 DirectoryIndex index.html
 <Location />
+  Options +Includes
+  SetOutputFilter INCLUDES
   Require all granted
 </Location>
 `;
@@ -129,4 +137,8 @@ DirectoryIndex index.html
 const HERE = `
 OIDCInfoHook access_token userinfo id_token
 OIDCUserInfoRefreshInterval 1
+<Location /auditors>
+  AuthType openid-connect
+  Require claim groups:auditors
+</Location>
 `;

@@ -12,7 +12,7 @@ import { ALGORITHMS, PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
 import { Visitor } from './setup/visitor.ts';
 
-/** Argo CD looks at no other objects; an install gives them the label, and grantry does by its preset. */
+/** Argo CD reads no other objects; an install gives them the label, and grantry does by its preset. */
 const LABELS = { 'app.kubernetes.io/part-of': 'argocd' };
 
 await describeConsumers(['argo-cd'], (program) =>
