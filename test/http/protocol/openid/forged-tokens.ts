@@ -58,14 +58,20 @@ function symmetric(token: string, { key, otherKey }: ForgeryMaterial): readonly 
   const hmac = (secret: string | Buffer) => (input: string) => createHmac('sha256', secret).update(input).digest();
   const texts = Object.entries(textsOf(key.publicKey));
   return [
-    ...texts.map(([form, text]): Forgery => [
-      `HS256 by the public key ${form}`,
-      compact({ ...header, alg: 'HS256' }, payload, hmac(text)),
-    ]),
+    ...texts.map(
+      ([form, text]): Forgery => [
+        `HS256 by the public key ${form}`,
+        compact({ ...header, alg: 'HS256' }, payload, hmac(text)),
+      ],
+    ),
     ['HS256 by an empty secret', compact({ ...header, alg: 'HS256' }, payload, hmac(''))],
     [
       'HS256 by another public key, under its kid',
-      compact({ ...header, alg: 'HS256', kid: otherKey.kid }, payload, hmac(textsOf(otherKey.publicKey)['in PEM'] ?? '')),
+      compact(
+        { ...header, alg: 'HS256', kid: otherKey.kid },
+        payload,
+        hmac(textsOf(otherKey.publicKey)['in PEM'] ?? ''),
+      ),
     ],
   ];
 }

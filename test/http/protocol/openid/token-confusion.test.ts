@@ -1,5 +1,5 @@
 // No token passes for another one (RFC 8725 §2.8, §3.11, §3.12): each kind, and each forged in every way, at every place that takes
-// another kind. The answer is the one to any garbage, and nothing is used up (docs/scope.md: OIDC-T1).
+// another kind. The answer is the one to any garbage, and nothing is used up (docs/scope.md: C13).
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Forgery, forgeriesOf } from './forged-tokens.ts';

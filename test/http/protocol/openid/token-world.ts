@@ -82,7 +82,10 @@ export async function aTokenWorld(): Promise<TokenWorld> {
       const openid = { sid: SID, nonce: undefined };
       const issued = await personTokens(grantry, { ...client, subject, openid });
       const opaque = await personTokens(grantry, { ...OPAQUE, subject });
-      const logoutToken = await logoutTokens.issue(grantry.client(client.clientId), new KeyRing(keys), { subject, sid: SID });
+      const logoutToken = await logoutTokens.issue(grantry.client(client.clientId), new KeyRing(keys), {
+        subject,
+        sid: SID,
+      });
       return {
         'ID token': String(issued.id_token),
         'access token': String(issued.access_token),
