@@ -87,6 +87,8 @@ export interface World {
   mendStores(): void;
   /** The calls of stores so far, as `sessions.use`; without those about the list of users, which no request makes. */
   storeCalls(): readonly string[];
+  /** Begins what ended sessions owe and no replica is at; resolves before clients are notified. */
+  sweepLogouts(): Promise<void>;
   /** Resolves when the store knows the people of now. */
   usersSettled(): Promise<void>;
   subject(username: string): string;
@@ -147,6 +149,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
       silent.clear();
     },
     storeCalls: () => calls.filter((call) => !call.startsWith('users.')),
+    sweepLogouts: () => grantry.server.logouts.sweep(),
     usersSettled: () => grantry.usersSettled(),
     subject: (username) => SUBJECTS[username] ?? 'nobody',
     lastReason: () => grantry.logs().findLast(({ route }) => route !== undefined)?.reason as string | undefined,
