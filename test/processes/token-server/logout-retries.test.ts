@@ -13,11 +13,11 @@ const SECOND = 1000;
 const PAUSES = [5, 10, 20, 40, 80, 160, 320, 600, 600, 600, 600].map((seconds) => seconds * SECOND);
 const key = await idTokenKey();
 
-/** A client whose host answers so, and a person who has signed in to it and out again. */
-async function signedOut(status: number): Promise<{ readonly world: World; readonly host: Receiver }> {
+/** A client whose host answers so, or not at all, and a person who has signed in to it and out again. */
+async function signedOut(status: number | undefined): Promise<{ readonly world: World; readonly host: Receiver }> {
   const host = await startReceiver();
   onTestFinished(() => host.stop());
-  host.answer = { status };
+  host.answer = status === undefined ? undefined : { status };
   const client = { ...OPENID, backchannelLogoutUri: host.url };
   const world = await aWorld({ clients: [client], keys: [key], fetch: { networks: ['127.0.0.0/8'] } });
   const browser = await signedIn(world);
@@ -94,6 +94,15 @@ it('given a host that refuses → done, and the audit line says so', async () =>
   await world.sweepLogouts();
   expect(host.received).toHaveLength(1);
   expect(audited(world)).toMatchObject([{ event: 'logout.delivered', reason: 'refused' }]);
+});
+
+it('given a host that does not answer → the browser is answered, and waits for no notice', async () => {
+  const { world, host } = await signedOut(undefined);
+  expect(await countsOf(world)).toEqual({});
+  await until('the host is asked', () => host.received.length === 1);
+  host.answer = { status: 200 };
+  host.answerWaiting();
+  await ended(world, 'delivered', 1);
 });
 
 it('the token of a notice → good until 120 s after it was made, and not at that second', async () => {
