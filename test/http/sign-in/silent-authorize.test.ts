@@ -1,10 +1,10 @@
 // `prompt=none` (OpenID Connect Core §3.1.2.1): a code or an error at once. Nothing is shown, stored or set.
 
 import { describe, expect, it } from 'vitest';
+import { ASKS, browserOf, key, SILENT_CASES } from './openid/silent-cases.ts';
 import { OPENID, openidPath, signedIn } from './openid-world.ts';
 import { answerOf } from './sign-in-browser.ts';
 import { aWorld, CALLBACK } from './sign-in-world.ts';
-import { ASKS, browserOf, key, SILENT_CASES } from './silent-cases.ts';
 
 /** All that an unanswered silent request may do at the stores. */
 const READS = ['sessions.use', 'watermarks.read', 'consents.read'];

@@ -1,17 +1,17 @@
 // `prompt=none` without a code, with sessions in Redis: what Redis holds before and after it is the same.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
-import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { redisStores } from '../../../src/redis/stores.ts';
-import { TestClock } from '../../grantry.ts';
-import { OPENID, openidPath, signedIn } from '../../http/sign-in/openid-world.ts';
-import { answerOf } from '../../http/sign-in/sign-in-browser.ts';
-import { aWorld, type World } from '../../http/sign-in/sign-in-world.ts';
-import { browserOf, key, SILENT_CASES } from '../../http/sign-in/silent-cases.ts';
-import { connectTo } from '../setup/connect.ts';
-import { dump } from '../setup/dump.ts';
-import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
+import type { ManagedConnection } from '../../../../src/redis/connection/connection.ts';
+import { RedisKeys } from '../../../../src/redis/connection/keys.ts';
+import { redisStores } from '../../../../src/redis/stores.ts';
+import { TestClock } from '../../../grantry.ts';
+import { browserOf, key, SILENT_CASES } from '../../../http/sign-in/openid/silent-cases.ts';
+import { OPENID, openidPath, signedIn } from '../../../http/sign-in/openid-world.ts';
+import { answerOf } from '../../../http/sign-in/sign-in-browser.ts';
+import { aWorld, type World } from '../../../http/sign-in/sign-in-world.ts';
+import { connectTo } from '../../setup/connect.ts';
+import { dump } from '../../setup/dump.ts';
+import { describeRedis, type RedisServer, startRedis } from '../../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
 

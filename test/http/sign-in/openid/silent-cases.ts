@@ -1,9 +1,9 @@
 // Silent requests that cannot be answered by a code (OpenID Connect Core §3.1.2.6), and what the client is answered.
 
-import type { Client } from '../../../src/oauth/registry/client.ts';
-import { hintFor, idTokenKey, OPENID, type Query, signedIn } from './openid-world.ts';
-import type { TestBrowser } from './sign-in-browser.ts';
-import { NATIVE, type World } from './sign-in-world.ts';
+import type { Client } from '../../../../src/oauth/registry/client.ts';
+import { hintFor, idTokenKey, OPENID, type Query, signedIn } from '../openid-world.ts';
+import type { TestBrowser } from '../sign-in-browser.ts';
+import { NATIVE, type World } from '../sign-in-world.ts';
 
 /** {@link OPENID}, but its people must consent. */
 export const ASKS = { ...OPENID, consent: 'Required' } as const;

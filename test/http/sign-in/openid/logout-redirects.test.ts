@@ -2,10 +2,10 @@
 // nowhere else. Each address that has fooled a matcher of redirect addresses is tried (docs/scope.md: RPL-4, R1 to R4).
 
 import { describe, expect, it } from 'vitest';
-import { attacksOn, LOOPBACK_ATTACKS, type RedirectAttack } from '../../oauth/values/redirect-attacks.ts';
-import { hintFor, idTokenKey, OPENID, openidPath, signedIn } from './openid-world.ts';
-import type { Page } from './sign-in-browser.ts';
-import { aWorld } from './sign-in-world.ts';
+import { attacksOn, LOOPBACK_ATTACKS, type RedirectAttack } from '../../../oauth/values/redirect-attacks.ts';
+import { hintFor, idTokenKey, OPENID, openidPath, signedIn } from '../openid-world.ts';
+import type { Page } from '../sign-in-browser.ts';
+import { aWorld } from '../sign-in-world.ts';
 
 const BYE = 'https://shop.example/bye';
 const LOCAL = 'http://127.0.0.1/callback';
