@@ -112,6 +112,7 @@ function changed(token: string): readonly Forgery[] {
   });
   return [
     ...places.map((place): Forgery => [`character ${place} changed`, flipped(token, place)]),
+    ['another spelling of the same signature', respelt(token)],
     ['a part more', `${token}.e30`],
     ['padding', `${token}=`],
     ['a blank at the end of the payload', `${header}.${payload} .${signature}`],
@@ -120,6 +121,12 @@ function changed(token: string): readonly Forgery[] {
   ];
 }
 
+/** With another character there: one that no base64url takes for the same. */
 function flipped(text: string, index: number): string {
-  return text.slice(0, index) + (text[index] === 'A' ? 'B' : 'A') + text.slice(index + 1);
+  return text.slice(0, index) + (text[index] === 'A' ? 'Q' : 'A') + text.slice(index + 1);
+}
+
+/** The last character of a signature has spare bits: this sets one of them. */
+function respelt(token: string): string {
+  return token.slice(0, -1) + String.fromCharCode(token.charCodeAt(token.length - 1) + 1);
 }
