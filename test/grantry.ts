@@ -415,6 +415,9 @@ const SECRET_PARAMETERS = [
   'client_assertion',
 ];
 
+/** Secrets, too, but the question before a sign-out sends them again. */
+const SENT_AGAIN = ['id_token_hint', 'nonce'];
+
 function learnSecrets(server: FastifyInstance, oracle: Oracle): void {
   server.addHook('preHandler', (request, _reply, done) => {
     const [, credentials = ''] = request.headers.authorization?.split(' ') ?? [];
@@ -423,8 +426,11 @@ function learnSecrets(server: FastifyInstance, oracle: Oracle): void {
     oracle.secret(Buffer.from(credentials, 'base64').toString().split(':')[1]);
     for (const cookie of request.headers.cookie?.split('; ') ?? []) oracle.secret(cookie.split('=')[1]);
     const body = request.body instanceof Uint8Array ? Buffer.from(request.body).toString() : '';
-    for (const parameters of [new URLSearchParams(body), new URLSearchParams(request.url.split('?')[1])]) {
-      for (const name of SECRET_PARAMETERS) oracle.secret(parameters.get(name));
+    const [path = '', query] = request.url.split('?');
+    const sentAgain = /\/logout(\/confirm)?$/.test(path) ? [...SENT_AGAIN, 'state'] : SENT_AGAIN;
+    for (const parameters of [new URLSearchParams(body), new URLSearchParams(query)]) {
+      for (const name of sentAgain) oracle.secretButInPages(parameters.get(name));
+      for (const name of SECRET_PARAMETERS) if (!sentAgain.includes(name)) oracle.secret(parameters.get(name));
     }
     done();
   });

@@ -253,6 +253,27 @@ describe('a refused client', () => {
     expect(faultsOf({ refreshTokenIdleLifetime: '0s' })).toEqual(['InvalidTokenSettings']);
     expect(faultsOf({ refreshTokenReuseGrace: '61s' })).toEqual(['InvalidTokenSettings']);
   });
+
+  it.each([
+    ['the baseline', undefined, '1h', '3601s'],
+    ['a policy', '10h', '36000s', '36001s'],
+    ['a policy of the greatest lifetime', '24h', '86400s', undefined],
+    ['a policy that says more than there is', '48h', '24h', undefined],
+  ])('may have ID tokens for 1m to what %s permits, and not a second more', (_, limit, most, tooLong) => {
+    const allow = { scopes: ['openid', 'team-a/*'] };
+    const policy = policyDocument({ allow, limits: limit === undefined ? {} : { maxIdTokenLifetime: limit } });
+    const faultsOf = (idTokenLifetime: string, scopes = ['openid']) =>
+      judgeOne([clientDocument({ ...WEB, scopes, tokens: { idTokenLifetime } }), policy]).faults.map(
+        ({ reason }) => reason,
+      );
+    expect([faultsOf('1m'), faultsOf('60s'), faultsOf(most)]).toEqual([[], [], []]);
+    expect(faultsOf('59s')).toEqual(['InvalidTokenSettings']);
+    expect(faultsOf('86401s')).toContain('InvalidTokenSettings');
+    if (tooLong === undefined) return;
+    expect(faultsOf(tooLong)).toEqual(['PolicyViolation']);
+    // Without openid there is no ID token to limit.
+    expect(faultsOf(tooLong, ['team-a/read'])).toEqual([]);
+  });
 });
 
 describe('a generated secret', () => {
