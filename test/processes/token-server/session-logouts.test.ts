@@ -21,7 +21,7 @@ async function ended(stores: Stores, clients: number) {
   const { sessionId, sid } = session;
   const grantIds: string[] = [];
   for (let client = 0; client < clients; client++) {
-    const login = { sessionId, sid, offline: false };
+    const login = { sessionId, sid, offline: false, namespace: 'shop' };
     grantIds.push((await issued(stores.grants, { clientUid: `uid-${client}`, login })).grantId);
   }
   return { owed: await stores.sessions.end(session), grantIds };
@@ -177,7 +177,7 @@ describe('a client with an address for notices', () => {
     const replica = world.replica();
     for (let sweeps = 0; sweeps < 3; sweeps++) await replica.sweep();
     const { sessionId, sid, ...session } = await signedIn(world.stores.sessions);
-    await issued(world.stores.grants, { clientUid: 'other', login: { sessionId, sid, offline: false } });
+    await issued(world.stores.grants, { clientUid: 'other', login: { sessionId, sid, offline: false, namespace: 'shop' } });
     replica.enqueue(await world.stores.sessions.end({ ...session, sessionId, sid }));
     await until('the other client is notified', () => world.tries.includes('other'));
     expect(world.tries).toHaveLength(3);
