@@ -35,10 +35,7 @@ function mergesOf(one: readonly Step[], other: readonly Step[]): readonly (reado
   ];
 }
 
-const ORDERS = mergesOf(OF_THE_CLIENT, OF_THE_SIGN_OUT).flatMap((order) => [
-  order,
-  ...mergesOf(order, OF_THE_BROWSER),
-]);
+const ORDERS = mergesOf(OF_THE_CLIENT, OF_THE_SIGN_OUT).flatMap((order) => [order, ...mergesOf(order, OF_THE_BROWSER)]);
 
 const BATCH = 20;
 
@@ -107,19 +104,20 @@ export function loginsAgainstEndsContract(name: string, makeStores: MakeStores):
       return { issue, redeem, rotate, notified, livesOn, keepsItsSid };
     }
 
-    it.each([false, true])('in every order, offline_access %s → no other grant outlives its notice', async (offline) => {
-      const outcomes: unknown[] = [];
-      // Side by side: they have no person in common.
-      for (let from = 0; from < ORDERS.length; from += BATCH) {
-        const some = ORDERS.slice(from, from + BATCH).map(async (order) => {
-          return { order: order.join(', '), seen: await seen(order, offline) };
-        });
-        outcomes.push(...(await Promise.all(some)));
-      }
-      expect(outcomes).toHaveLength(160);
-      expect(outcomes).toEqual(
-        ORDERS.map((order) => ({ order: order.join(', '), seen: expected(order, offline) })),
-      );
-    });
+    it.each([false, true])(
+      'in every order, offline_access %s → no other grant outlives its notice',
+      async (offline) => {
+        const outcomes: unknown[] = [];
+        // Side by side: they have no person in common.
+        for (let from = 0; from < ORDERS.length; from += BATCH) {
+          const some = ORDERS.slice(from, from + BATCH).map(async (order) => {
+            return { order: order.join(', '), seen: await seen(order, offline) };
+          });
+          outcomes.push(...(await Promise.all(some)));
+        }
+        expect(outcomes).toHaveLength(160);
+        expect(outcomes).toEqual(ORDERS.map((order) => ({ order: order.join(', '), seen: expected(order, offline) })));
+      },
+    );
   });
 }

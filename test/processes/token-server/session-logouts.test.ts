@@ -177,7 +177,10 @@ describe('a client with an address for notices', () => {
     const replica = world.replica();
     for (let sweeps = 0; sweeps < 3; sweeps++) await replica.sweep();
     const { sessionId, sid, ...session } = await signedIn(world.stores.sessions);
-    await issued(world.stores.grants, { clientUid: 'other', login: { sessionId, sid, offline: false, namespace: 'shop' } });
+    await issued(world.stores.grants, {
+      clientUid: 'other',
+      login: { sessionId, sid, offline: false, namespace: 'shop' },
+    });
     replica.enqueue(await world.stores.sessions.end({ ...session, sessionId, sid }));
     await until('the other client is notified', () => world.tries.includes('other'));
     expect(world.tries).toHaveLength(3);

@@ -233,7 +233,10 @@ describeRedis('a key in Redis', () => {
         await stores.sessions.create(begun, undefined);
         const issue = () =>
           stores.grants.issue(
-            { ...sampleGrant(), login: { sessionId: begun.sessionId, sid: begun.sid, offline: false, namespace: 'shop' } },
+            {
+              ...sampleGrant(),
+              login: { sessionId: begun.sessionId, sid: begun.sid, offline: false, namespace: 'shop' },
+            },
             SECRET_HASH,
             MINUTE,
             DAY,
