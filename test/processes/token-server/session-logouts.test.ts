@@ -93,7 +93,17 @@ describe('what an ended session owes', () => {
     expect(await areRevoked(stores, grantIds)).toBe(true);
   });
 
-  it('at once by the replica that ended it → settled before it stops; more than it takes is left to the sweep', async () => {
+  it('however much it is → settled by the replica that ended it, without a sweep', async () => {
+    const { stores, replica } = aWorld();
+    const { owed, grantIds } = await ended(stores, 100);
+    const logouts = replica();
+    logouts.enqueue(owed);
+    await until('nothing is owed', async () => (await stores.logouts.list(SHARD)).length === 0);
+    expect(await areRevoked(stores, grantIds)).toBe(true);
+    await logouts.stop();
+  });
+
+  it('given a replica that stops → what is under way is settled, and the rest left to another one', async () => {
     const { stores, replica } = aWorld();
     const { owed, grantIds } = await ended(stores, 20);
     const logouts = replica();
