@@ -139,11 +139,10 @@ export class SessionLogouts {
   }
 
   #addNotice(client: Client, owed: OwedLogout): void {
-    if (this.#isStopped || this.#isPaused(client)) return;
+    if (this.#isStopped || (this.#isPaused(client) && !this.#isOld(owed))) return;
     const name = nameOf(owed);
     const isTaken = this.#turns.add(client.namespace, async () => {
-      // An earlier notice to the client may have failed since.
-      if (!this.#isPaused(client)) await this.#notify(owed).catch((error) => this.#noteFault(error));
+      await this.#notify(owed).catch((error) => this.#noteFault(error));
       this.#notices.delete(name);
     });
     if (isTaken) this.#notices.add(name);
@@ -151,17 +150,27 @@ export class SessionLogouts {
 
   async #notify(owed: OwedLogout): Promise<void> {
     const { logouts } = this.#stores;
+    const client = this.#delivery.recipient(owed);
+    // An earlier notice to the client may have failed since.
+    const isPaused = client !== undefined && this.#isPaused(client);
+    if (isPaused && !this.#isOld(owed)) return;
     const triesBefore = await logouts.take(owed, LEASE);
     if (triesBefore === undefined) return;
-    const client = this.#delivery.recipient(owed);
-    if (client !== undefined && (await this.#delivery.deliver(client, owed)) === 'failed') {
-      const now = this.#clock.now();
+    if (isPaused) {
+      // What a client without answers is owed does not grow beyond what comes in that time.
+      this.#delivery.giveUp(client, owed);
+    } else if (client !== undefined && (await this.#delivery.deliver(client, owed)) === 'failed') {
       const pause = Math.min(FIRST_PAUSE * 2 ** triesBefore, LONGEST_PAUSE);
-      this.#pauses.set(client.uid, now + pause);
-      if (now + pause < owed.since + TRIED_FOR) return await logouts.postpone(owed, pause);
+      this.#pauses.set(client.uid, this.#clock.now() + pause);
+      if (!this.#isOld(owed, pause)) return await logouts.postpone(owed, pause);
       this.#delivery.giveUp(client, owed);
     }
     await logouts.settle(owed);
+  }
+
+  /** Whether it is tried no more, after so many milliseconds. */
+  #isOld({ since }: OwedLogout, after = 0): boolean {
+    return this.#clock.now() + after >= since + TRIED_FOR;
   }
 
   #isPaused({ uid }: Client): boolean {

@@ -1,5 +1,6 @@
 // What ended sessions owe is settled by whichever replica finds it, once the store can be reached.
 
+import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../../src/memory/stores.ts';
@@ -160,6 +161,22 @@ describe('a client with an address for notices', () => {
     }
     expect(triedAt).toEqual([0, 5, 15, 35, 75, 155, 315, 635, 1235, 1835, 2435, 3035]);
     expect(world.givenUp).toEqual(['uid-0']);
+  });
+
+  it('that fails for an hour → all notices of that time are given up then, also those that waited', async () => {
+    const world = aWorld(() => 'failed');
+    world.notify('uid-0');
+    for (let session = 0; session < 30; session++) await ended(world.stores, 1);
+    const replica = world.replica();
+    for (let second = 0; second <= 3720; second += 120) {
+      await replica.sweep();
+      // No try waits for anything but promises.
+      await setImmediate();
+      world.advance(120_000);
+    }
+    expect(world.givenUp).toHaveLength(30);
+    expect(await world.stores.logouts.list(SHARD)).toEqual([]);
+    await replica.stop();
   });
 
   it('that fails → its other notices wait too, and those of another client do not', async () => {
