@@ -63,7 +63,7 @@ describe('a form to where a cluster is managed', () => {
   });
 });
 
-it('a form to a name that another look-up would resolve to loopback → looked up once, and only that address is called', async () => {
+it('a form to a name that resolves to loopback at the second query → resolved once, and only that address is called', async () => {
   const answers = ['127.0.0.1', '127.0.0.2'];
   const names: string[] = [];
   const lookup: AddressLookup = async (name) => {
