@@ -180,8 +180,9 @@ export class AuthorizationEndpoint {
     const { subject, sessionId, sid, authTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
-    const { uid: clientUid, clientId } = client;
-    const login = scope.includes('openid') ? { sessionId, sid, offline: scope.includes('offline_access') } : undefined;
+    const { uid: clientUid, clientId, namespace } = client;
+    const offline = scope.includes('offline_access');
+    const login = scope.includes('openid') ? { sessionId, sid, offline, namespace } : undefined;
     const issued = await this.#grants.issue(
       {
         grantId,
