@@ -14,6 +14,7 @@ const servers = [
   'outbound',
   'resource-server',
   'examples',
+  'conformance',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];
