@@ -82,7 +82,7 @@ export async function openGrantryState(redisUrl: string): Promise<GrantryState> 
       for (let time = 0; time < times; time += 1) {
         const { grantId, secretHash } = handles.newCode(subject);
         const grant = newGrant(grantId, { subject, agreement: 'sign-in' });
-        const login = { sessionId, sid, offline: false };
+        const login = { sessionId, sid, offline: false, namespace: 'bench' };
         await stores.grants.issue({ ...grant, sessionId, login }, secretHash, 1000 * CODE_SECONDS, RETENTION);
       }
     },
