@@ -1,6 +1,6 @@
 // The programs that tests sign in to through grantry, as others run them: built or installed at the first use, into our cache
 // where they are ours to keep. By itself: `node scripts/consumers/consumer-programs.mjs NAME` prints on stdout what the program
-// is started by, and everything else on stderr; with `--only-find` it builds nothing in Go.
+// is started by, and everything else on stderr.
 
 import { fileURLToPath } from 'node:url';
 import { installGo } from '../apt.mjs';
@@ -21,7 +21,7 @@ const PROGRAMS = {
 };
 
 function goProgram(name, source) {
-  return (onlyFind) => builtProgram({ name, source, onlyFind });
+  return () => builtProgram({ name, source });
 }
 
 /** The folder with kube-apiserver, etcd and kubectl. */
@@ -31,12 +31,12 @@ async function kubernetes() {
   return folder;
 }
 
-const [, script, name, option] = process.argv;
+const [, script, name] = process.argv;
 if (script === fileURLToPath(import.meta.url)) {
   try {
     const find = PROGRAMS[name];
     if (find === undefined) throw new Error(`it is none of ${Object.keys(PROGRAMS).join(', ')}`);
-    console.log(await find(option === '--only-find'));
+    console.log(await find());
   } catch (error) {
     console.error(`grantry: ${name} cannot be had: ${error.message}`);
     process.exitCode = 1;

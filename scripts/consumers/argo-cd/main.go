@@ -1,6 +1,5 @@
 // Argo CD's sign-in without the rest of its server: its own handlers of login, callback and logout and its own check of a
-// session, over settings as a cluster would have them (the ConfigMap argocd-cm, in an API of client-go's memory). GET /session
-// answers with the claims of the session.
+// session, over the ConfigMaps and Secrets of a file. GET /session answers with the claims of the session.
 package main
 
 import (
@@ -9,7 +8,6 @@ import (
 	"flag"
 	"log"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -19,20 +17,15 @@ import (
 	"github.com/argoproj/argo-cd/v3/util/oidc"
 	"github.com/argoproj/argo-cd/v3/util/session"
 	"github.com/argoproj/argo-cd/v3/util/settings"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
-
-const namespace = "argocd"
 
 func main() {
 	listen := flag.String("listen", "", "host:port")
-	url := flag.String("url", "", "`url` of argocd-cm: where browsers find it")
-	config := flag.String("oidc-config", "", "file with `oidc.config` of argocd-cm")
-	secret := flag.String("client-secret", "", "what $oidc.clientSecret in it stands for")
+	objects := flag.String("objects", "", "YAML `file` with the ConfigMaps and Secrets of namespace argocd")
 	flag.Parse()
-	handler, err := newHandler(*url, *config, *secret)
+	handler, err := newHandler(*objects)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,26 +33,15 @@ func main() {
 }
 
 // newHandler serves the paths that Argo CD serves them under.
-func newHandler(url, configFile, clientSecret string) (http.Handler, error) {
-	config, err := os.ReadFile(configFile)
+func newHandler(file string) (http.Handler, error) {
+	api, err := readAPI(file)
 	if err != nil {
 		return nil, err
 	}
-	labels := map[string]string{"app.kubernetes.io/part-of": "argocd"}
-	cluster := fake.NewClientset(
-		&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: common.ArgoCDConfigMapName, Namespace: namespace, Labels: labels},
-			Data:       map[string]string{"url": url, "oidc.config": string(config)},
-		},
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: common.ArgoCDSecretName, Namespace: namespace, Labels: labels},
-			Data: map[string][]byte{
-				"admin.password":    {},
-				"server.secretkey":  []byte("a key that signs nothing here"),
-				"oidc.clientSecret": []byte(clientSecret),
-			},
-		},
-	)
+	cluster, err := kubernetes.NewForConfig(&rest.Config{Host: "http://api", Transport: api})
+	if err != nil {
+		return nil, err
+	}
 	manager := settings.NewSettingsManager(context.Background(), cluster, namespace)
 	argo, err := manager.GetSettings()
 	if err != nil {

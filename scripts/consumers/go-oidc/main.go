@@ -1,5 +1,5 @@
 // A web application in Go. Of an issuer it signs people in by go-oidc: discovery, nonce, the check of the ID token. Without
-// one it sends the requests that Grafana's generic OAuth documents, to the three addresses that Grafana's settings name.
+// one it sends the requests that Grafana's generic OAuth documents, by the variables that are Grafana's settings.
 package main
 
 import (
@@ -11,6 +11,8 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +26,8 @@ type application struct {
 	config   oauth2.Config
 	verifier *oidc.IDTokenVerifier
 	userinfo string
+	// Where a sign-out goes, with the ID token as a hint.
+	signOut string
 
 	lock  sync.Mutex
 	state string
@@ -35,36 +39,67 @@ type application struct {
 func main() {
 	listen := flag.String("listen", "", "host:port")
 	issuer := flag.String("issuer", "", "by discovery; instead of the three addresses")
-	authURL := flag.String("auth-url", "", "auth_url of Grafana")
-	tokenURL := flag.String("token-url", "", "token_url of Grafana")
-	apiURL := flag.String("api-url", "", "api_url of Grafana")
 	id := flag.String("client-id", "", "")
 	secret := flag.String("client-secret", "", "")
-	scopes := flag.String("scopes", "openid profile email groups", "")
 	flag.Parse()
-	a := &application{
-		userinfo: *apiURL,
-		config: oauth2.Config{
+	a := grafana("http://" + *listen)
+	if *issuer != "" {
+		var err error
+		if a, err = discovered(*issuer, oauth2.Config{
 			ClientID:     *id,
 			ClientSecret: *secret,
-			Endpoint:     oauth2.Endpoint{AuthURL: *authURL, TokenURL: *tokenURL},
 			RedirectURL:  "http://" + *listen + "/callback",
-			Scopes:       strings.Fields(*scopes),
-		},
-	}
-	if *issuer != "" {
-		provider, err := oidc.NewProvider(context.Background(), *issuer)
-		if err != nil {
+			Scopes:       strings.Fields("openid profile email groups"),
+		}); err != nil {
 			log.Fatal(err)
 		}
-		a.config.Endpoint = provider.Endpoint()
-		a.userinfo = provider.UserInfoEndpoint()
-		a.verifier = provider.Verifier(&oidc.Config{ClientID: *id})
+	}
+	callback, err := url.Parse(a.config.RedirectURL)
+	if err != nil {
+		log.Fatal(err)
 	}
 	http.HandleFunc("/login", a.login)
-	http.HandleFunc("/callback", a.answering(a.callback))
+	http.HandleFunc(callback.Path, a.answering(a.callback))
 	http.HandleFunc("/refresh", a.answering(a.refresh))
+	http.HandleFunc("/logout", a.logout)
 	log.Fatal(http.ListenAndServe(*listen, nil))
+}
+
+// discovered knows the addresses from the metadata of the issuer.
+func discovered(issuer string, config oauth2.Config) (*application, error) {
+	provider, err := oidc.NewProvider(context.Background(), issuer)
+	if err != nil {
+		return nil, err
+	}
+	var more struct {
+		EndSession string `json:"end_session_endpoint"`
+	}
+	if err := provider.Claims(&more); err != nil {
+		return nil, err
+	}
+	config.Endpoint = provider.Endpoint()
+	return &application{
+		config:   config,
+		userinfo: provider.UserInfoEndpoint(),
+		signOut:  more.EndSession + "?client_id=" + url.QueryEscape(config.ClientID),
+		verifier: provider.Verifier(&oidc.Config{ClientID: config.ClientID}),
+	}, nil
+}
+
+// grafana knows them from the environment. Its secret goes by HTTP Basic first, and PKCE is on: GF_AUTH_GENERIC_OAUTH_USE_PKCE.
+func grafana(rootURL string) *application {
+	setting := func(name string) string { return os.Getenv("GF_AUTH_GENERIC_OAUTH_" + name) }
+	return &application{
+		userinfo: setting("API_URL"),
+		signOut:  setting("SIGNOUT_REDIRECT_URL"),
+		config: oauth2.Config{
+			ClientID:     setting("CLIENT_ID"),
+			ClientSecret: setting("CLIENT_SECRET"),
+			Endpoint:     oauth2.Endpoint{AuthURL: setting("AUTH_URL"), TokenURL: setting("TOKEN_URL")},
+			RedirectURL:  rootURL + "/login/generic_oauth",
+			Scopes:       strings.Fields(setting("SCOPES")),
+		},
+	}
 }
 
 func (a *application) login(w http.ResponseWriter, r *http.Request) {
@@ -72,11 +107,23 @@ func (a *application) login(w http.ResponseWriter, r *http.Request) {
 	defer a.lock.Unlock()
 	// Verifiers are random texts of 43 characters.
 	a.state, a.nonce, a.pkce = oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
-	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.pkce)}
+	var options []oauth2.AuthCodeOption
+	if a.verifier != nil || os.Getenv("GF_AUTH_GENERIC_OAUTH_USE_PKCE") == "true" {
+		options = append(options, oauth2.S256ChallengeOption(a.pkce))
+	}
 	if a.verifier != nil {
 		options = append(options, oidc.Nonce(a.nonce))
 	}
 	http.Redirect(w, r, a.config.AuthCodeURL(a.state, options...), http.StatusFound)
+}
+
+// logout forgets the session and goes on to the provider.
+func (a *application) logout(w http.ResponseWriter, r *http.Request) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	idToken, _ := a.token.Extra("id_token").(string)
+	a.token = nil
+	http.Redirect(w, r, a.signOut+"&id_token_hint="+url.QueryEscape(idToken), http.StatusFound)
 }
 
 func (a *application) callback(r *http.Request) (any, error) {

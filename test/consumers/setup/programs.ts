@@ -8,12 +8,6 @@ import { describe, it } from 'vitest';
 const IS_CI = process.env.CI === 'true';
 const SCRIPT = join(import.meta.dirname, '../../../scripts/consumers/consumer-programs.mjs');
 
-/**
- * It compiles for minutes, as much as all others together, so it is built by hand, by the script. Tests of it run where that
- * was done.
- */
-const BUILT_BY_HAND: readonly string[] = ['argo-cd'] satisfies ConsumerName[];
-
 /** As the script names them. */
 type ConsumerName = 'kubelogin' | 'oauth2-proxy' | 'argo-cd' | 'go-oidc' | 'spring-boot' | 'apache' | 'kubernetes';
 
@@ -30,7 +24,7 @@ export async function describeConsumers(
   for (const name of names) {
     const { program, fault } = await find(name);
     if (program !== undefined) found.push(program);
-    else if (IS_CI && !BUILT_BY_HAND.includes(name)) return void describe(title, () => demand(fault));
+    else if (IS_CI) return void describe(title, () => demand(fault));
     else return void describe.skip(`${title} (${fault.trim().split('\n').at(-1)})`, () => suite(...names));
   }
   describe(title, () => suite(...found));
@@ -43,9 +37,8 @@ function demand(fault: string): void {
 }
 
 async function find(name: ConsumerName): Promise<{ program: string | undefined; fault: string }> {
-  const options = BUILT_BY_HAND.includes(name) ? ['--only-find'] : [];
   try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [SCRIPT, name, ...options]);
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [SCRIPT, name]);
     process.stderr.write(stderr);
     return { program: stdout.trim(), fault: '' };
   } catch (error) {

@@ -54,6 +54,12 @@ export class Visitor {
     return await this.#follow(await this.#post(form));
   }
 
+  /** Signs out at the provider alone, and says yes to its question. */
+  async signOut(): Promise<void> {
+    const { page } = await this.visit(this.#provider.endpoints.endSession);
+    if (page.status !== 200) throw new Error(`the sign-out ended with ${page.status}`);
+  }
+
   /** What a program answers in JSON. */
   async json(address: string): Promise<Record<string, unknown>> {
     const { page, url } = await this.visit(address);
