@@ -10,8 +10,7 @@ import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { succeeds, until } from '../until.ts';
-import { EXAMPLE_ISSUER, Examples } from './setup/examples.ts';
-import { startGrantryProvider } from './setup/grantry-provider.ts';
+import { startExampleProvider } from './setup/example-provider.ts';
 import { KUBELOGIN_ADDRESS, kubeloginUser } from './setup/kubectl-user.ts';
 import { describeConsumers } from './setup/programs.ts';
 import { ALGORITHMS, PERSON, type Provider } from './setup/provider.ts';
@@ -20,19 +19,20 @@ import { Visitor } from './setup/visitor.ts';
 await describeConsumers(['kubelogin'], (program) =>
   describe.each(ALGORITHMS)('with ID tokens by %s', (algorithm) => {
     const tokens = mkdtempSync(join(tmpdir(), 'grantry-consumer-'));
-    const examples = new Examples();
     let address: string;
+    let kubeconfig: string;
     let provider: Provider;
     let visitor: Visitor;
 
     beforeAll(async () => {
       address = `http://localhost:${await freePort()}`;
-      const spec = { tokens: { idTokenSigningAlgorithm: algorithm } };
-      provider = await startGrantryProvider({
-        clients: async (issuer) => [
-          (await examples.client('kubernetes', { addresses: addressesFor(issuer), spec })).client,
-        ],
+      const example = await startExampleProvider({
+        program: 'kubernetes',
+        addresses: { [KUBELOGIN_ADDRESS]: address },
+        spec: { tokens: { idTokenSigningAlgorithm: algorithm } },
       });
+      provider = example.provider;
+      kubeconfig = example.file('kubeconfig.yaml');
     });
     beforeEach(() => {
       visitor = new Visitor(provider);
@@ -43,12 +43,9 @@ await describeConsumers(['kubelogin'], (program) =>
       rmSync(tokens, { recursive: true });
     });
 
-    const addressesFor = (issuer: string) => ({ [KUBELOGIN_ADDRESS]: address, [EXAMPLE_ISSUER]: issuer });
-
     /** The claims of the ID token in the credential that it prints. */
     async function getToken(...more: readonly string[]): Promise<JWTPayload> {
-      const place = { program, addresses: addressesFor(provider.issuer), tokens };
-      const { exec } = kubeloginUser(examples, place, ...more);
+      const { exec } = kubeloginUser(kubeconfig, { program, address, tokens }, ...more);
       const { stdout } = await promisify(execFile)(exec.command, exec.args);
       const { token } = (JSON.parse(stdout) as { status: { token: string } }).status;
       expect(decodeProtectedHeader(token)).toMatchObject({ alg: algorithm });

@@ -76,8 +76,8 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
   }
 
   function byKubelogin(...more: readonly string[]): object {
-    const place = { program: kubelogin, addresses: addresses(), tokens, certificateFile: authority.certificateFile };
-    return kubeloginUser(examples, place, ...more);
+    const place = { program: kubelogin, address: listens, tokens, certificateFile: authority.certificateFile };
+    return kubeloginUser(examples.file('kubernetes/kubeconfig.yaml', addresses()), place, ...more);
   }
 
   /** By kubelogin without a token of before. */

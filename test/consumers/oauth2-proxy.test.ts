@@ -9,8 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
-import { type Addresses, EXAMPLE_ISSUER, type ExampleClient, Examples } from './setup/examples.ts';
-import { startGrantryProvider } from './setup/grantry-provider.ts';
+import { startExampleProvider } from './setup/example-provider.ts';
 import { describeConsumers } from './setup/programs.ts';
 import { ALGORITHMS, PERSON, type Provider } from './setup/provider.ts';
 import { ServedProgram } from './setup/served-program.ts';
@@ -31,7 +30,6 @@ await describeConsumers(['oauth2-proxy'], (program) =>
     const upstream = createServer(({ headers }, answer) => {
       answer.setHeader('content-type', 'application/json').end(JSON.stringify(headers));
     });
-    const examples = new Examples();
     let address: string;
     let provider: Provider;
 
@@ -41,20 +39,13 @@ await describeConsumers(['oauth2-proxy'], (program) =>
       upstream.listen(0, '127.0.0.1');
       await once(upstream, 'listening');
       const { port: upstreamPort } = upstream.address() as AddressInfo;
-      let example: ExampleClient | undefined;
-      const addressesFor = (issuer: string) => ({
-        'https://wiki.example.com': address,
-        'http://wiki': `http://127.0.0.1:${upstreamPort}`,
-        [EXAMPLE_ISSUER]: issuer,
+      const example = await startExampleProvider({
+        program: 'oauth2-proxy',
+        addresses: { 'https://wiki.example.com': address, 'http://wiki': `http://127.0.0.1:${upstreamPort}` },
+        spec: { tokens: { idTokenSigningAlgorithm: algorithm } },
       });
-      provider = await startGrantryProvider({
-        clients: async (issuer) => {
-          const spec = { tokens: { idTokenSigningAlgorithm: algorithm } };
-          example = await examples.client('oauth2-proxy', { addresses: addressesFor(issuer), spec });
-          return [example.client];
-        },
-      });
-      const { args, env } = containerOf(examples, addressesFor(provider.issuer), example?.secret ?? {});
+      provider = example.provider;
+      const { args, env } = containerOf(example.file('oauth2-proxy.yaml'), example.secret);
       const here = Object.entries({ ...HERE, '--http-address': `127.0.0.1:${port}` });
       const kept = args.filter((argument) => !here.some(([name]) => argument.startsWith(`${name}=`)));
       const words = [...kept, ...here.map(([name, value]) => `${name}=${value}`)];
@@ -114,18 +105,19 @@ interface Variable {
   readonly valueFrom: { readonly secretKeyRef: { readonly key: string } };
 }
 
-/** Its arguments and its environment, as the kubelet makes them. */
-function containerOf(examples: Examples, addresses: Addresses, secret: Readonly<Record<string, string>>) {
-  const { spec } = parse(examples.file('oauth2-proxy/oauth2-proxy.yaml', addresses)) as {
-    readonly spec: {
-      readonly template: {
-        readonly spec: {
-          readonly containers: readonly [{ readonly args: readonly string[]; readonly env: readonly Variable[] }];
-        };
+interface Deployment {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly [{ readonly args: readonly string[]; readonly env: readonly Variable[] }];
       };
     };
   };
-  const [{ args, env }] = spec.template.spec.containers;
+}
+
+/** Its arguments and its environment, as the kubelet makes them. */
+function containerOf(deployment: string, secret: Readonly<Record<string, string>>) {
+  const [{ args, env }] = (parse(deployment) as Deployment).spec.template.spec.containers;
   return {
     args,
     env: Object.fromEntries(env.map(({ name, valueFrom }) => [name, secret[valueFrom.secretKeyRef.key] ?? ''])),
