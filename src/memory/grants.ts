@@ -78,21 +78,21 @@ export class MemoryGrants implements GrantStore {
     // Idempotent: an existing grant keeps its state.
     if (this.#records.get(grantId) !== undefined) return { outcome: 'issued', evicted: [] };
     if (authTime <= this.#watermarks.highestOfPerson(clientUid, subject)) return { outcome: 'outdated' };
-    const evicted: string[] = [];
+    let forgotten: string | undefined;
     if (login !== undefined) {
       const session = this.#sessions.get(login.sessionId);
       if (session?.session.subject !== subject) return { outcome: 'signed_out' };
       const { sid, offline, namespace, mac } = login;
       const noted = { clientUid, grantId, offline, namespace, mac };
-      const forgotten = this.#logins.note({ subject, sid }, noted, session.endsAt);
-      if (forgotten?.offline === false && this.#end(forgotten.grantId)) evicted.push(forgotten.grantId);
+      const leaving = this.#logins.note({ subject, sid }, noted, session.endsAt);
+      if (leaving?.offline === false && this.#end(leaving.grantId)) forgotten = leaving.grantId;
     }
     const now = this.#clock.now();
     this.#keep(issuedRecord(grant, { secretHash, now, codeLifetime }));
     const leaving = this.#ofPerson.add(grant, now + retention);
     for (const each of leaving) this.#records.delete(each.grant.grantId);
-    evicted.push(...leaving.filter(({ revoked }) => !revoked).map((each) => each.grant.grantId));
-    return { outcome: 'issued', evicted };
+    const evicted = leaving.filter(({ revoked }) => !revoked).map((each) => each.grant.grantId);
+    return { outcome: 'issued', evicted, forgotten };
   }
 
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {

@@ -47,7 +47,7 @@ export function notedLoginsContract(name: string, makeStores: MakeStores): void 
         newer.push((await visit({ clientUid: `uid-${made % 10}` })).grant.grantId);
       }
       const last = await visit({ clientUid: 'uid-0' });
-      expect(last.answer).toEqual({ outcome: 'issued', evicted: [oldest.grant.grantId] });
+      expect(last.answer).toEqual({ outcome: 'issued', evicted: [], forgotten: oldest.grant.grantId });
       expect(await world.stores.grants.rotate(rotateRequest(oldest.grant, 0))).toEqual({ outcome: 'gone' });
       const owed = (await world.stores.sessions.end(session)).flatMap(({ grantIds }) => grantIds);
       expect([...owed].sort()).toEqual([...newer, last.grant.grantId].sort());

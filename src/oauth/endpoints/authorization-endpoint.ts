@@ -207,6 +207,9 @@ export class AuthorizationEndpoint {
     for (const evicted of issued.evicted) {
       this.#audit.record({ type: 'grant.evicted', clientId, subject, grantId: evicted });
     }
+    if (issued.forgotten !== undefined) {
+      this.#audit.record({ type: 'grant.evicted', reason: 'login_forgotten', subject, grantId: issued.forgotten });
+    }
     this.#audit.record({
       type: 'authorization_code.issued',
       clientId,

@@ -213,8 +213,10 @@ export const MOST_RECORDS = 200;
 export type IssueAnswer =
   | {
       readonly outcome: 'issued';
-      /** The grants and codes that made room and had not been revoked. */
+      /** The grants and codes that were removed to make room and had not been revoked. */
       readonly evicted: readonly string[];
+      /** The grant, of whatever client, that ended because its session notes its login no more; undefined for none. */
+      readonly forgotten?: string | undefined;
     }
   /** The person has to sign in again; nothing was written. `signed_out`: the session of the login has ended. */
   | { readonly outcome: 'outdated' | 'signed_out' };

@@ -107,7 +107,8 @@ export class RedisGrants implements GrantStore {
     const shard = shardOf(grant.grantId);
     const { outcome, forgotten, others } = await this.#issue({ script: ISSUE, keys, args });
     if (outcome === 'full') return await this.#issueEvicting({ script: ISSUE_EVICTING, keys, args }, shard, others);
-    return outcome === 'issued' ? { outcome, evicted: await this.#ended(shard, forgotten) } : { outcome };
+    if (outcome !== 'issued') return { outcome };
+    return { outcome, evicted: [], forgotten: await this.#ended(shard, forgotten) };
   }
 
   /** Issues where the index is full. @param inIndex the ids in it, without their shard */
@@ -121,8 +122,8 @@ export class RedisGrants implements GrantStore {
     if (outcome !== 'issued') return { outcome: outcome === 'signed_out' ? outcome : 'outdated' };
     // A fail-over may lose the removal.
     for (const id of others) this.#connection.recordForReplay({ script: REVOKE, keys: [keyOf(id)] });
-    const removed = others.map((id) => `${shard}.${id}`);
-    return { outcome, evicted: [...(await this.#ended(shard, forgotten)), ...removed] };
+    const evicted = others.map((id) => `${shard}.${id}`);
+    return { outcome, evicted, forgotten: await this.#ended(shard, forgotten) };
   }
 
   async #issue(action: Action): Promise<IssueReply> {
@@ -133,11 +134,10 @@ export class RedisGrants implements GrantStore {
     return { outcome, forgotten, others };
   }
 
-  /** Ends the grant of a login that is noted no more. @param id without its shard, empty for none @returns the grants that lived */
-  async #ended(shard: string, id: string): Promise<readonly string[]> {
-    if (id === '') return [];
+  /** Ends the grant of a login that is noted no more. @param id without its shard, empty for none @returns the grant if it lived */
+  async #ended(shard: string, id: string): Promise<string | undefined> {
     const grantId = `${shard}.${id}`;
-    return (await this.#end(grantId)) ? [grantId] : [];
+    return id !== '' && (await this.#end(grantId)) ? grantId : undefined;
   }
 
   /**
