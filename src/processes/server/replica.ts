@@ -9,6 +9,7 @@ import type {
   ObservedAnswer,
   ObservedClient,
   ObservedRequest,
+  ProviderReport,
   ReplicaApi,
   ReportAnswer,
   ReportRequest,
@@ -18,7 +19,7 @@ import type { AlertReports } from '../alerts/alert-reports.ts';
 import type { ClientUsage } from '../token-server/client-usage.ts';
 
 export interface ReplicaOptions {
-  readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'servedResource' | 'textOf'>;
+  readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'servedResource' | 'servedProviders' | 'textOf'>;
   readonly usage: ClientUsage;
   /** Undefined until Redis is connected. */
   readonly alerts: () => AlertReports | undefined;
@@ -53,8 +54,13 @@ export class Replica implements ReplicaApi {
   }
 
   async report({ after, acknowledged = [] }: ReportRequest): Promise<ReportAnswer> {
-    const { usage, alerts } = this.#options;
+    const { registry, usage, alerts } = this.#options;
+    const providers: Record<string, ProviderReport> = {};
+    for (const [uid, { generation }] of registry.servedProviders) {
+      // No sign-in by a provider is served: nothing has tried to reach one.
+      providers[uid] = { generation, reachable: false, reason: 'NotObserved' };
+    }
     const pending = (await alerts()?.exchange(acknowledged)) ?? [];
-    return { ...usage.since(after), alerts: pending };
+    return { ...usage.since(after), providers, alerts: pending };
   }
 }
