@@ -14,6 +14,7 @@ import type {
   ReportAnswer,
   ReportRequest,
 } from '../../http/admin/controller-endpoints.ts';
+import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { AlertReports } from '../alerts/alert-reports.ts';
 import type { ClientUsage } from '../token-server/client-usage.ts';
@@ -23,6 +24,8 @@ export interface ReplicaOptions {
   readonly usage: ClientUsage;
   /** Undefined until Redis is connected. */
   readonly alerts: () => AlertReports | undefined;
+  /** Undefined until the token server is assembled. */
+  readonly providers: () => Pick<IdentityProviders, 'reports'> | undefined;
   readonly clock: Clock;
 }
 
@@ -55,10 +58,12 @@ export class Replica implements ReplicaApi {
 
   async report({ after, acknowledged = [] }: ReportRequest): Promise<ReportAnswer> {
     const { registry, usage, alerts } = this.#options;
+    const reports = this.#options.providers()?.reports();
     const providers: Record<string, ProviderReport> = {};
     for (const [uid, { generation }] of registry.servedProviders) {
-      // No sign-in by a provider is served: nothing has tried to reach one.
-      providers[uid] = { generation, reachable: false, reason: 'NotObserved' };
+      const report = reports?.get(uid);
+      const reason = report?.generation === generation ? report.reach : 'NotObserved';
+      providers[uid] = { generation, reachable: reason === 'Reachable', reason };
     }
     const pending = (await alerts()?.exchange(acknowledged)) ?? [];
     return { ...usage.since(after), providers, alerts: pending };
