@@ -69,6 +69,8 @@ export interface AccountWorldOptions {
   readonly clients?: readonly TestClient[];
   readonly resources?: readonly Resource[];
   readonly issuer?: string;
+  /** Default: in memory. */
+  readonly storesFor?: (clock: TestClock) => Stores;
   /** The sessions are as versions made them that noted neither address nor browser. */
   readonly withoutPlaces?: boolean;
 }
@@ -77,7 +79,8 @@ export interface AccountWorldOptions {
 export async function anAccountWorld(options: AccountWorldOptions = {}): Promise<AccountWorld> {
   const { clients = [SHOP, MAIL, API_CLIENT], resources = [], issuer = 'http://127.0.0.1:9400' } = options;
   const clock = new TestClock();
-  const stores = options.withoutPlaces ? storesWithoutPlaces(memoryStores({ clock })) : memoryStores({ clock });
+  const whole = options.storesFor?.(clock) ?? memoryStores({ clock });
+  const stores = options.withoutPlaces ? storesWithoutPlaces(whole) : whole;
   const broken = new Set<string>();
   const pepper = randomBytes(32);
   const replica = async () => {
