@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `cluster` starts a
-// Kubernetes API server; `chart` runs Helm; `browser` drives the system's Chromium; `e2e` needs a whole cluster and runs by `npm run test:e2e` alone.
+// Kubernetes API server; `chart` runs Helm; `browser` drives the system's Chromium; `consumers` signs in to programs of others; `e2e` needs a whole cluster and runs by `npm run test:e2e` alone.
 const servers = [
   'http',
   'clients',
@@ -14,11 +14,13 @@ const servers = [
   'outbound',
   'resource-server',
   'examples',
+  'conformance',
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 const redis = ['test/redis/**/*.test.ts'];
 const cluster = ['test/cluster/**/*.test.ts'];
 const chart = ['test/chart/**/*.test.ts'];
 const browser = ['test/browser/**/*.test.ts'];
+const consumers = ['test/consumers/**/*.test.ts'];
 const e2e = ['test/e2e/**/*.test.ts'];
 
 export default defineConfig({
@@ -29,7 +31,7 @@ export default defineConfig({
           name: 'fast',
           testTimeout: 20_000,
           include: ['test/**/*.test.ts'],
-          exclude: [...servers, ...redis, ...cluster, ...chart, ...browser, ...e2e],
+          exclude: [...servers, ...redis, ...cluster, ...chart, ...browser, ...consumers, ...e2e],
         },
       },
       { test: { name: 'servers', include: servers, testTimeout: 20_000 } },
@@ -68,6 +70,17 @@ export default defineConfig({
         },
       },
       { test: { name: 'browser', include: browser, testTimeout: 60_000, hookTimeout: 60_000 } },
+      // After all others: the first run builds the programs, which keeps all cores busy, and a JVM starts slowly beside that.
+      {
+        test: {
+          name: 'consumers',
+          include: consumers,
+          testTimeout: 60_000,
+          hookTimeout: 150_000,
+          maxWorkers: 3,
+          sequence: { groupOrder: 4 },
+        },
+      },
       // One story after the other: they share an install and disturb it.
       {
         test: {

@@ -15,6 +15,7 @@ import {
   openGrantryState,
 } from './grantry-state.ts';
 import {
+  type Agreement,
   AUDIENCE,
   CLIENT_UID,
   CODE_CHALLENGE,
@@ -42,8 +43,12 @@ export interface Count {
 
 const SCRIPTS = 'refresh: script calls';
 const FAMILIES = 'families: bytes of a live one';
+const SIGN_INS = 'families of a sign-in: bytes of a live one';
+const LOGINS = 'sessions: bytes of the logins of one';
 const REFRESHES = 1000;
 const IDLE_SECONDS = 3;
+/** So many have logins. */
+const SESSIONS = 200;
 const CHUNK = 5000;
 const DAY = 24 * 3_600_000;
 
@@ -57,6 +62,8 @@ export async function countAll(
   const counts: Count[] = [];
   if (isAsked(SCRIPTS, texts)) counts.push(await scriptCalls(await startRefresh()));
   if (isAsked(FAMILIES, texts)) counts.push(...(await familyBytes(families)));
+  if (isAsked(SIGN_INS, texts)) counts.push(await signInBytes(families));
+  if (isAsked(LOGINS, texts)) counts.push(...(await loginBytes()));
   for (const row of OF_A_PERSON) if (isAsked(row.name, texts)) counts.push(await bytesOfAPerson(row, families));
   return counts;
 }
@@ -89,16 +96,39 @@ async function countsDuring(redis: RedisServer, work: () => Promise<unknown>): P
 
 /** The memory of refresh families, each with the tombstone of its code; what is found by user or client counts apart. */
 async function familyBytes(families: number): Promise<readonly Count[]> {
-  const isIndex = (key: string) => !isOf('grant', key);
-  const { each, indexes } = await bytesOf(families, isIndex, async (state, numbers) => {
-    const grants = await state.give(numbers.length);
-    const answers = await inBatches(grants, (given) => state.stores.grants.redeem(redeemRequest(given)));
-    if (answers.some(({ outcome }) => outcome !== 'redeemed')) throw new Error('a code was not redeemed');
-  });
+  const { each, indexes } = await bytesOfFamilies(families, 'api');
   return [
     judged({ name: FAMILIES, value: Math.round(each - indexes), parts: { families } }, 600),
     { name: 'families: bytes of the indexes of a live one', value: Math.round(indexes) },
   ];
+}
+
+/** The same where the client signed the person in: the record has `sid`, `nonce`, the issuer and more scopes. */
+async function signInBytes(families: number): Promise<Count> {
+  const { each, indexes } = await bytesOfFamilies(families, 'api and sign-in');
+  return { name: SIGN_INS, value: Math.round(each - indexes), parts: { families } };
+}
+
+function bytesOfFamilies(families: number, agreement: Agreement) {
+  const isIndex = (key: string) => !isOf('grant', key);
+  return bytesOf(families, isIndex, async (state, numbers) => {
+    const grants = await state.give(numbers.length, agreement);
+    const answers = await inBatches(grants, (given) => state.stores.grants.redeem(redeemRequest(given)));
+    if (answers.some(({ outcome }) => outcome !== 'redeemed')) throw new Error('a code was not redeemed');
+  });
+}
+
+/** The key in which a session notes the logins that its end is about, by how many there are. */
+async function loginBytes(): Promise<readonly Count[]> {
+  const counts: Count[] = [];
+  for (const logins of [1, 100]) {
+    const isLogin = (key: string) => isOf('loginsOfUser', key);
+    const { indexes } = await bytesOf(SESSIONS, isLogin, (state, numbers) =>
+      inBatches(numbers, (number) => state.signIn(newSession(`person-${number}`), logins)),
+    );
+    counts.push({ name: LOGINS, value: Math.round(indexes), parts: { logins } });
+  }
+  return counts;
 }
 
 /** What each of as many people as there are families has beside theirs. */

@@ -14,12 +14,14 @@ import { RedisKeys } from '../src/redis/connection/keys.ts';
 import { parseRedisUrl } from '../src/redis/link/redis-url.ts';
 import { redisStores } from '../src/redis/stores.ts';
 import {
+  type Agreement,
   AUDIENCE,
   CLIENT_ID,
   CLIENT_UID,
   CODE_CHALLENGE,
   CODE_SECONDS,
   ISSUER,
+  OPENID_SCOPES,
   PEPPER,
   REDIRECT_URI,
   SCOPE,
@@ -42,7 +44,11 @@ export interface GivenGrant {
 export interface GrantryState {
   readonly stores: Stores;
   /** As the authorization endpoint does it once each of so many people has agreed. */
-  give(count: number): Promise<readonly GivenGrant[]>;
+  give(count: number, agreement: Agreement): Promise<readonly GivenGrant[]>;
+  /** The person of a new session signs in so many times, each time at the client. */
+  signIn(session: Session, times: number): Promise<void>;
+  /** A session of this person, with consent to all that the client asks for. @returns its cookie, as a header has it */
+  openSession(username: string): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -61,14 +67,39 @@ export async function openGrantryState(redisUrl: string): Promise<GrantryState> 
   let people = 0;
   return {
     stores,
-    give(count) {
+    give(count, agreement) {
       const subjects = Array.from({ length: count }, () => subjectOf(usernameOf(people++)));
       return inBatches(subjects, async (subject) => {
         const { code, grantId, secretHash } = handles.newCode(subject);
-        const grant = newGrant(grantId, subject);
+        const grant = newGrant(grantId, { subject, agreement });
         await stores.grants.issue(grant, secretHash, 1000 * CODE_SECONDS, RETENTION);
         return { code, secretHash, grant };
       });
+    },
+    async signIn(session, times) {
+      await stores.sessions.create(session, undefined);
+      const { subject, sessionId, sid } = session;
+      for (let time = 0; time < times; time += 1) {
+        const { grantId, secretHash } = handles.newCode(subject);
+        const grant = newGrant(grantId, { subject, agreement: 'sign-in' });
+        const login = { sessionId, sid, offline: false, namespace: 'bench' };
+        await stores.grants.issue({ ...grant, sessionId, login }, secretHash, 1000 * CODE_SECONDS, RETENTION);
+      }
+    },
+    async openSession(username) {
+      const subject = subjectOf(username);
+      const agreed = new Map<string, readonly string[]>([
+        [AUDIENCE, [SCOPE]],
+        [ISSUER, OPENID_SCOPES],
+      ]);
+      await stores.consents.give(subject, CLIENT_UID, agreed, 365 * 24 * HOUR);
+      const cookie = `${shardOfPerson(subject)}.${randomDigest()}`;
+      const digest = createHash('sha256').update(`grantry session\0${cookie}`).digest('base64url');
+      await stores.sessions.create(
+        { ...newSession(username), sessionId: `${cookie.slice(0, 3)}.${digest}` },
+        undefined,
+      );
+      return `grantry-session=${cookie}`;
     },
     close: () => connection.close(),
   };
@@ -137,8 +168,16 @@ function randomDigest(): string {
   return randomBytes(32).toString('base64url');
 }
 
-function newGrant(grantId: string, subject: string): Grant {
+/** What a grant covers, by what its person has agreed to. */
+const COVERED = {
+  api: { scope: [SCOPE], audiences: [AUDIENCE] },
+  'api and sign-in': { scope: [...OPENID_SCOPES, SCOPE], audiences: [AUDIENCE, ISSUER] },
+  'sign-in': { scope: OPENID_SCOPES, audiences: [ISSUER] },
+} as const satisfies Record<Agreement, Pick<Grant, 'scope' | 'audiences'>>;
+
+function newGrant(grantId: string, { subject, agreement }: Pick<Grant, 'subject'> & { agreement: Agreement }): Grant {
   return {
+    ...COVERED[agreement],
     grantId,
     clientUid: CLIENT_UID,
     clientId: CLIENT_ID,
@@ -147,7 +186,6 @@ function newGrant(grantId: string, subject: string): Grant {
     subject,
     sessionId: randomDigest(),
     authTime: Date.now(),
-    scope: [SCOPE],
-    audiences: [AUDIENCE],
+    openid: agreement === 'api' ? undefined : { sid: randomDigest(), nonce: randomDigest() },
   };
 }

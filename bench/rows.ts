@@ -39,7 +39,8 @@ const EMPTY = 'empty POST';
 const ONE = 'refresh by one replica';
 const TWO = 'refresh by two replicas';
 
-const ROWS: readonly RowDefinition[] = [
+/** Rows of this tree, and of the peer. */
+export const ROWS: readonly RowDefinition[] = [
   {
     name: 'client credentials against the peer',
     needs: [OURS, PEER],
@@ -75,6 +76,9 @@ const ROWS: readonly RowDefinition[] = [
   ...onRedis('DPoP', { floor: 2, goal: 3 }),
   ...onRedis('refresh', { floor: 3, goal: 4.5 }),
   ...onRedis('redeem', { floor: 2.5, goal: 3.5 }),
+  ...onRedis('sign-in', { floor: 2, goal: 3 }),
+  ...onRedis('renewed sign-in', { floor: 2, goal: 3 }),
+  ...onRedis('userinfo', { floor: 2, goal: 3 }),
   {
     name: 'replicas: two against one, by CPU',
     needs: [ONE, TWO],
@@ -93,7 +97,6 @@ const ROWS: readonly RowDefinition[] = [
 function onRedis(ours: string, target: Target): readonly RowDefinition[] {
   const peer = `${ours} of the peer`;
   const needs = [ours, peer];
-  const withRedis = (measurement: Measurement) => measurement.cpuMicroseconds + measurement.redisMicroseconds;
   return [
     {
       name: `${ours} against the peer`,
@@ -116,6 +119,25 @@ function onRedis(ours: string, target: Target): readonly RowDefinition[] {
   ];
 }
 
+/** What the flows cost in another copy of the sources / in this one. */
+export const TREE_ROWS: readonly RowDefinition[] = ['client credentials', 'redeem', 'refresh'].flatMap((ours) => {
+  const other = `${ours} of the other tree`;
+  const row = (name: string, cost: (measurement: Measurement) => number): RowDefinition => ({
+    name,
+    needs: [ours, other],
+    target: undefined,
+    ratio: (measured) => cost(measured(other)) / cost(measured(ours)),
+  });
+  return [
+    row(`${ours}: the other tree against this one`, ({ cpuMicroseconds }) => cpuMicroseconds),
+    row(`${ours}: the other tree against this one, Redis included`, withRedis),
+  ];
+});
+
+function withRedis({ cpuMicroseconds, redisMicroseconds }: Measurement): number {
+  return cpuMicroseconds + redisMicroseconds;
+}
+
 /** How a figure stands to what is asked of it. */
 export type Verdict = 'goal' | 'floor' | 'below';
 
@@ -128,13 +150,13 @@ export interface Row extends Summary {
 }
 
 /** The workloads that the rows whose name contains one of `texts` need, in the order they are measured. */
-export function workloadsFor(texts: readonly string[]): readonly string[] {
-  return [...new Set(matching(texts).flatMap((row) => row.needs))];
+export function workloadsFor(texts: readonly string[], rows = ROWS): readonly string[] {
+  return [...new Set(matching(texts, rows).flatMap((row) => row.needs))];
 }
 
 /** The rows whose name contains one of `texts`. Ratios are taken inside each round, then summarized over all rounds. */
-export function rowsOf(rounds: readonly Round[], texts: readonly string[]): readonly Row[] {
-  return matching(texts).map(({ name, target, ratio }) => {
+export function rowsOf(rounds: readonly Round[], texts: readonly string[], rows = ROWS): readonly Row[] {
+  return matching(texts, rows).map(({ name, target, ratio }) => {
     const ratios = rounds.map(({ workloads, signatureMicroseconds }) =>
       ratio((workload) => {
         const measurement = workloads[workload];
@@ -158,6 +180,6 @@ export function verdictOn(value: number, { floor, goal }: Target): Verdict {
   return reaches(floor) ? 'floor' : 'below';
 }
 
-function matching(texts: readonly string[]): readonly RowDefinition[] {
-  return ROWS.filter((row) => isAsked(row.name, texts));
+function matching(texts: readonly string[], rows: readonly RowDefinition[]): readonly RowDefinition[] {
+  return rows.filter((row) => isAsked(row.name, texts));
 }

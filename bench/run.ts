@@ -9,7 +9,7 @@ import { type Count, countAll } from './counts.ts';
 import { HEADERS } from './load/load-client.ts';
 import type { LoadOrder, LoadReport } from './load/load-generator.ts';
 import { runPinned, SERVER_CORE, stopAll } from './load/pinned-process.ts';
-import { type Measurement, type Round, type Row, rowsOf, workloadsFor } from './rows.ts';
+import { type Measurement, ROWS, type Round, type Row, rowsOf, TREE_ROWS, workloadsFor } from './rows.ts';
 import { summarize } from './statistics.ts';
 import { type Workload, workloads } from './workloads.ts';
 
@@ -29,11 +29,13 @@ const { values: flags } = parseArgs({
     families: { type: 'string', default: '100000' },
     only: { type: 'string', default: '' },
     write: { type: 'boolean', default: true },
+    against: { type: 'string' },
   },
 });
 const seconds = Number(flags.seconds);
 const asked = flags.only.split(',');
-const table = workloads();
+const table = workloads(flags.against);
+const definitions = flags.against === undefined ? ROWS : TREE_ROWS;
 
 try {
   if (!(Number(flags.rounds) >= 1 && seconds > 0 && Number(flags.families) >= 1)) {
@@ -41,8 +43,9 @@ try {
   }
   const rounds = await measureRounds(Number(flags.rounds));
   const startRefresh = () => start('refresh');
-  const counts = await countAll(asked, { families: Number(flags.families), startRefresh });
-  const rows = rowsOf(rounds, asked);
+  const families = Number(flags.families);
+  const counts = flags.against === undefined ? await countAll(asked, { families, startRefresh }) : [];
+  const rows = rowsOf(rounds, asked, definitions);
   if (rows.length + counts.length === 0) throw new TypeError(`no row of the benchmark contains "${flags.only}"`);
   print(rounds, rows, counts);
   if (flags.write) write(rounds, rows, counts);
@@ -53,7 +56,7 @@ try {
 process.exit(0);
 
 async function measureRounds(count: number): Promise<readonly Round[]> {
-  const names = workloadsFor(asked);
+  const names = workloadsFor(asked, definitions);
   if (names.length === 0) return [];
   const running: [string, Workload][] = [];
   for (const name of names) running.push([name, await start(name)]);

@@ -1,9 +1,11 @@
 // What is measured under load: the kinds of requests, and who answers them. Servers start when the first workload needs
 // them; each has to show, before it is measured, that it really does the work.
 
+import { join } from 'node:path';
 import { manifestFolder, startGrantry } from './grantry-server.ts';
 import { inBatches } from './grantry-state.ts';
 import {
+  type Agreement,
   answerOf,
   assertedBodies,
   CLIENT_CREDENTIALS,
@@ -11,9 +13,12 @@ import {
   FORM_HEADERS,
   HEADERS,
   type Headers,
+  PERSON,
   proofs,
   redemption,
+  requestSignIn,
   requestTokens,
+  type Tokens,
 } from './load/load-client.ts';
 import type { Bodies } from './load/load-generator.ts';
 import {
@@ -54,22 +59,44 @@ export interface Target {
 interface TokenService {
   readonly server: PinnedServer;
   readonly redis: RedisServer;
-  readonly codes: (count: number) => Promise<readonly string[]>;
+  readonly codes: (count: number, agreement: Agreement) => Promise<readonly string[]>;
 }
 
 /** Families that one load refreshes in turn, each of another person. */
 const FAMILIES = 1000;
 
-/** How every workload is started, by its name. */
-export function workloads(): Readonly<Record<string, () => Promise<Workload>>> {
+/**
+ * How every workload is started, by its name.
+ * @param otherTree another copy of the sources, with its packages; its workloads can be started where it is given
+ */
+export function workloads(otherTree?: string): Readonly<Record<string, () => Promise<Workload>>> {
   const grantry = once(() => startGrantry({ folder: manifestFolder() }));
   const peer = once(() => startPeer());
   const redis = once(() => startRedis(LOAD_CORE, { appendOnly: true }));
-  const grantryOnRedis = once(async () => startGrantryService(await redis(), manifestFolder(), SERVER_CORE));
+  const grantryOnRedis = once(async () =>
+    startGrantryService(await redis(), { folder: manifestFolder(), cores: SERVER_CORE }),
+  );
   const peerOnRedis = once(async () => startPeerService(await redis()));
   const replicas = once(() => startReplicas());
+  const signInsOnRedis = once(async () =>
+    startGrantryService(await startRedis(LOAD_CORE, { appendOnly: true }), {
+      folder: manifestFolder({ idTokens: 'ES256' }),
+      cores: SERVER_CORE,
+    }),
+  );
+  const other = once(() => startGrantry({ folder: manifestFolder(), ...(otherTree && { tree: otherTree }) }));
+  const otherOnRedis = once(async () =>
+    startGrantryService(await startRedis(LOAD_CORE, { appendOnly: true }), {
+      folder: manifestFolder(),
+      cores: SERVER_CORE,
+      ...(otherTree && { tree: otherTree }),
+    }),
+  );
   return {
     'client credentials': async () => clientCredentials(await grantry()),
+    'client credentials of the other tree': async () => clientCredentials(await other()),
+    'redeem of the other tree': async () => redeem(await otherOnRedis(), FOR_API),
+    'refresh of the other tree': async () => refresh([await otherOnRedis()], { loadCores: LOAD_CORE, flow: FOR_API }),
     'client credentials of the peer': async () => clientCredentials(await peer()),
     private_key_jwt: async () => asserted(await grantryOnRedis()),
     'private_key_jwt of the peer': async () => asserted(await peerOnRedis()),
@@ -77,12 +104,19 @@ export function workloads(): Readonly<Record<string, () => Promise<Workload>>> {
     'DPoP of the peer': async () => proved(await peerOnRedis()),
     introspection: async () => introspection(await grantry()),
     'empty POST': async () => emptyPost(),
-    redeem: async () => redeem(await grantryOnRedis()),
-    'redeem of the peer': async () => redeem(await peerOnRedis()),
-    refresh: async () => refresh([await grantryOnRedis()], LOAD_CORE),
-    'refresh of the peer': async () => refresh([await peerOnRedis()], LOAD_CORE),
-    'refresh by one replica': async () => refresh((await replicas()).slice(0, 1), BOTH_CORES),
-    'refresh by two replicas': async () => refresh(await replicas(), BOTH_CORES),
+    redeem: async () => redeem(await grantryOnRedis(), FOR_API),
+    'redeem of the peer': async () => redeem(await peerOnRedis(), FOR_API),
+    'sign-in': async () => redeem(await signInsOnRedis(), SIGN_IN),
+    'sign-in of the peer': async () => redeem(await peerOnRedis(), SIGN_IN),
+    refresh: async () => refresh([await grantryOnRedis()], { loadCores: LOAD_CORE, flow: FOR_API }),
+    'refresh of the peer': async () => refresh([await peerOnRedis()], { loadCores: LOAD_CORE, flow: FOR_API }),
+    'renewed sign-in': async () => refresh([await signInsOnRedis()], { loadCores: LOAD_CORE, flow: SIGN_IN }),
+    'renewed sign-in of the peer': async () => refresh([await peerOnRedis()], { loadCores: LOAD_CORE, flow: SIGN_IN }),
+    userinfo: async () => userinfo(await signInsOnRedis(), 'userinfo'),
+    'userinfo of the peer': async () => userinfo(await peerOnRedis(), 'me'),
+    'refresh by one replica': async () =>
+      refresh((await replicas()).slice(0, 1), { loadCores: BOTH_CORES, flow: FOR_API }),
+    'refresh by two replicas': async () => refresh(await replicas(), { loadCores: BOTH_CORES, flow: FOR_API }),
   };
 }
 
@@ -161,22 +195,36 @@ function repeating(server: PinnedServer, url: string, body: string): Target {
   return { server, url, bodies: async (seconds) => ({ kind: 'repeated', body, seconds }) };
 }
 
-function redeem({ server, redis, codes }: TokenService): Workload {
+/** What people agree to, and the request that shows that they get it. */
+interface Flow {
+  readonly agreement: Agreement;
+  readonly request: (url: string, body: string) => Promise<Tokens>;
+}
+
+const FOR_API: Flow = { agreement: 'api', request: requestTokens };
+const SIGN_IN: Flow = { agreement: 'api and sign-in', request: requestSignIn };
+
+async function redeem({ server, redis, codes }: TokenService, { agreement, request }: Flow): Promise<Workload> {
   const url = `${server.origin}/token`;
   const bodies = async (_seconds: number, expected: number): Promise<Bodies> => ({
     kind: 'single',
-    bodies: (await codes(expected)).map(redemption),
+    bodies: (await codes(expected, agreement)).map(redemption),
   });
+  const [code = ''] = await codes(1, agreement);
+  await request(url, redemption(code));
   return { targets: [{ server, url, bodies }], loadCores: LOAD_CORE, redis };
 }
 
-function refresh(services: readonly TokenService[], loadCores: string): Workload {
+function refresh(
+  services: readonly TokenService[],
+  { loadCores, flow: { agreement, request } }: { readonly loadCores: string; readonly flow: Flow },
+): Workload {
   const targets = services.map(({ server, codes }) => {
     const url = `${server.origin}/token`;
     const bodies = async (seconds: number): Promise<Bodies> => {
       // Outside the measured time a single answer may be late on a machine that is not quite idle.
-      const answers = await inBatches(await codes(FAMILIES), (code) =>
-        requestTokens(url, redemption(code)).catch(String),
+      const answers = await inBatches(await codes(FAMILIES, agreement), (code) =>
+        request(url, redemption(code)).catch(String),
       );
       const tokens = answers.flatMap((answer) => (isText(answer) ? [] : (answer.refresh_token ?? [])));
       if (tokens.length < FAMILIES / 2) throw new Error(`too few families: ${answers.find(isText)}`);
@@ -188,21 +236,41 @@ function refresh(services: readonly TokenService[], loadCores: string): Workload
   return { targets, loadCores, ...(redis && { redis }) };
 }
 
+/** By the tokens of as many people as there are families. @param path of the endpoint */
+async function userinfo({ server, redis, codes }: TokenService, path: string): Promise<Workload> {
+  const url = `${server.origin}/${path}`;
+  const bodies = async (seconds: number): Promise<Bodies> => {
+    const answers = await inBatches(await codes(FAMILIES, 'sign-in'), (code) =>
+      answerOf(`${server.origin}/token`, redemption(code)),
+    );
+    const tokens = answers.map(({ access_token: token }) => String(token));
+    const response = await fetch(url, { headers: { authorization: `Bearer ${tokens[0]}` } });
+    const { email } = (await response.json()) as Record<string, unknown>;
+    if (email !== PERSON.email) throw new Error(`${url} answered ${response.status} without the address`);
+    return { kind: 'bearers', tokens, seconds };
+  };
+  return { targets: [{ server, url, headers: {}, bodies }], loadCores: LOAD_CORE, redis };
+}
+
 function isText(answer: unknown): answer is string {
   return typeof answer === 'string';
 }
 
-async function startGrantryService(redis: RedisServer, folder: string, cores: string): Promise<TokenService> {
-  const server = await startGrantry({ folder, redisUrl: redis.url, cores });
-  return { server, redis, codes: codesMadeBy('bench/grantry-codes.ts', server, redis) };
+async function startGrantryService(
+  redis: RedisServer,
+  options: { readonly folder: string; readonly cores: string; readonly tree?: string },
+): Promise<TokenService> {
+  const server = await startGrantry({ redisUrl: redis.url, ...options });
+  const file = join(options.tree ?? '.', 'bench/grantry-codes.ts');
+  return { server, redis, codes: codesMadeBy(file, server, redis) };
 }
 
 /** Two processes of one server, a core each; Redis is where there is room. */
 async function startReplicas(): Promise<readonly TokenService[]> {
   const redis = await startRedis(BOTH_CORES, { appendOnly: true });
   const folder = manifestFolder();
-  const first = await startGrantryService(redis, folder, SERVER_CORE);
-  return [first, await startGrantryService(redis, folder, LOAD_CORE)];
+  const first = await startGrantryService(redis, { folder, cores: SERVER_CORE });
+  return [first, await startGrantryService(redis, { folder, cores: LOAD_CORE })];
 }
 
 async function startPeer(...redisUrl: readonly string[]): Promise<PinnedServer> {
@@ -216,8 +284,8 @@ async function startPeerService(redis: RedisServer): Promise<TokenService> {
 }
 
 function codesMadeBy(file: string, { origin: issuer }: PinnedServer, { url: redisUrl }: RedisServer) {
-  return async (count: number): Promise<readonly string[]> => {
-    const order: CodeOrder = { redisUrl, issuer, count };
+  return async (count: number, agreement: Agreement): Promise<readonly string[]> => {
+    const order: CodeOrder = { redisUrl, issuer, count, agreement };
     return (await runPinned(LOAD_CORE, file, order)) as readonly string[];
   };
 }

@@ -13,7 +13,7 @@ import type { NonceRule } from '../src/oauth/dpop/nonces.ts';
 import { type ClusterIssuer, clusterIssuerUnavailable } from '../src/oauth/ports/cluster-issuer.ts';
 import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Clock, People, Stores } from '../src/oauth/ports/ports.ts';
-import type { Client } from '../src/oauth/registry/client.ts';
+import type { Client, TokenSettings } from '../src/oauth/registry/client.ts';
 import { secretVerifier } from '../src/oauth/registry/client-secret.ts';
 import type { IdentityProvider } from '../src/oauth/registry/identity-provider.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../src/oauth/registry/keys.ts';
@@ -36,12 +36,18 @@ import { Oracle } from './oracle.ts';
 import { until } from './until.ts';
 import { tapResponses } from './wire-tap.ts';
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until it is moved, or runs. */
 export class TestClock implements Clock {
   #now = Date.UTC(2026, 0, 1, 12);
+  #runs = false;
 
   now(): number {
-    return this.#now;
+    return this.#runs ? Date.now() : this.#now;
+  }
+
+  /** From now on it is the clock of the machine: for programs that read that. */
+  run(): void {
+    this.#runs = true;
   }
 
   advance(milliseconds: number): void {
@@ -50,8 +56,9 @@ export class TestClock implements Clock {
 }
 
 /** A client of a test; what is left out is that of a confidential client with every grant. */
-export type TestClient = Partial<Client> & {
+export type TestClient = Partial<Omit<Client, 'tokens'>> & {
   readonly clientId: string;
+  readonly tokens?: Partial<TokenSettings>;
   /** Its accepted secret; absent for public clients. */
   readonly secret?: string;
 };
@@ -68,6 +75,8 @@ export interface GrantryOptions {
   readonly owners?: People;
   /** Default: `http://127.0.0.1:<port>`. An https issuer is still served over plain http, as behind a proxy. */
   readonly issuer?: string;
+  /** Of the public listener; the admin port is the next one. Default: free ones. */
+  readonly port?: number;
   /** `/…` behind the default issuer. */
   readonly issuerPath?: string;
   /** Default false: tests that fail often on purpose would run into each other. */
@@ -244,7 +253,7 @@ afterAll(async () => {
 /** Starts grantry; it ends by itself after the tests of the file. */
 export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   // The issuer holds one of them, so it must be known before the server is made.
-  const port = await freePort(2);
+  const port = options.port ?? (await freePort(2));
   const adminPort = port + 1;
   const issuer = options.issuer ?? `http://127.0.0.1:${port}${options.issuerPath ?? ''}`;
   const clock = options.clock ?? new TestClock();
@@ -418,6 +427,9 @@ const SECRET_PARAMETERS = [
   'client_assertion',
 ];
 
+/** Secrets, too, but the question before a sign-out sends them again. */
+const SENT_AGAIN = ['id_token_hint', 'nonce'];
+
 function learnSecrets(server: FastifyInstance, oracle: Oracle): void {
   server.addHook('preHandler', (request, _reply, done) => {
     const [, credentials = ''] = request.headers.authorization?.split(' ') ?? [];
@@ -426,8 +438,11 @@ function learnSecrets(server: FastifyInstance, oracle: Oracle): void {
     oracle.secret(Buffer.from(credentials, 'base64').toString().split(':')[1]);
     for (const cookie of request.headers.cookie?.split('; ') ?? []) oracle.secret(cookie.split('=')[1]);
     const body = request.body instanceof Uint8Array ? Buffer.from(request.body).toString() : '';
-    for (const parameters of [new URLSearchParams(body), new URLSearchParams(request.url.split('?')[1])]) {
-      for (const name of SECRET_PARAMETERS) oracle.secret(parameters.get(name));
+    const [path = '', query] = request.url.split('?');
+    const sentAgain = /\/logout(\/confirm)?$/.test(path) ? [...SENT_AGAIN, 'state'] : SENT_AGAIN;
+    for (const parameters of [new URLSearchParams(body), new URLSearchParams(query)]) {
+      for (const name of sentAgain) oracle.secretButInPages(parameters.get(name));
+      for (const name of SECRET_PARAMETERS) if (!sentAgain.includes(name)) oracle.secret(parameters.get(name));
     }
     done();
   });

@@ -78,7 +78,9 @@ export const FOLDERS: Record<string, readonly string[]> = {
     server: ['metrics', 'pages'],
     mtls: ['server'],
     protocol: ['server', 'metrics', 'mtls'],
-    'sign-in': ['server', 'metrics', 'pages'],
+    cookies: ['server'],
+    'sign-in': ['cookies', 'server', 'metrics', 'pages'],
+    account: ['cookies', 'server', 'pages', 'sign-in'],
     admin: ['server', 'metrics'],
   }),
   ...rows('login', {

@@ -136,5 +136,18 @@ describe('the oracle', () => {
     );
     oracle.inspect(response(PAGE_HEADERS, { body: '<p>ac1.made.by.us' }));
     expect(oracle.takeFaults()).toHaveLength(1);
+    oracle.inspect(response(JSON_HEADERS, { body: '{"id_token":"eyJ.made.by.the.server"}' }));
+    oracle.inspectText('log line', 'a hint eyJ.made.by.the.server');
+    expect(oracle.takeFaults()).toHaveLength(1);
+  });
+
+  it('lets a page hold what its form sends again, and no header, log or metric', () => {
+    const oracle = new Oracle(() => 'http://127.0.0.1');
+    oracle.secretButInPages('a-hint-of-a-client');
+    oracle.inspect(response(PAGE_HEADERS, { body: '<input value="a-hint-of-a-client">' }));
+    expect(oracle.takeFaults()).toEqual([]);
+    oracle.inspect(response(JSON_HEADERS, { headers: { 'x-debug': 'a-hint-of-a-client' } }));
+    oracle.inspectText('metric', 'a-hint-of-a-client');
+    expect(oracle.takeFaults()).toHaveLength(2);
   });
 });

@@ -15,6 +15,7 @@ const SHORTEST_CANARY = 12;
 export class Oracle {
   readonly #issuer: () => string;
   readonly #canaries = new Set<string>();
+  readonly #sentAgain = new Set<string>();
   readonly #faults: string[] = [];
   #voidedCodes = 0;
 
@@ -25,6 +26,11 @@ export class Oracle {
   /** Remembers a value that must not turn up anywhere; short ones would be found by chance and are left out. */
   secret(value: string | null | undefined): void {
     if (value && value.length >= SHORTEST_CANARY) this.#canaries.add(value);
+  }
+
+  /** The same for a value that a page may hold, in a form by which the browser sends it again. */
+  secretButInPages(value: string | null | undefined): void {
+    if (value && value.length >= SHORTEST_CANARY) this.#sentAgain.add(value);
   }
 
   /** Says that the next 503 of the token endpoint is about a code that is void: to try it again would be in vain. */
@@ -39,7 +45,7 @@ export class Oracle {
 
   /** Looks for secrets in text that leaves the server beside responses. */
   inspectText(kind: string, text: string): void {
-    for (const canary of this.#canaries) {
+    for (const canary of [...this.#canaries, ...(kind === 'page' ? [] : this.#sentAgain)]) {
       if (text.includes(canary)) this.#faults.push(`${kind} holds the secret ${canary.slice(0, 6)}…: ${text}`);
     }
   }
@@ -101,7 +107,7 @@ export class Oracle {
       this.secret(new URLSearchParams(query).get('code'));
     }
     for (const cookie of headers.get('set-cookie') ?? []) this.secret(/^[^=]+=([^;]*)/.exec(cookie)?.[1]);
-    for (const [, value] of body.matchAll(/"(?:access_token|refresh_token)":"([^"]+)"/g)) this.secret(value);
+    for (const [, value] of body.matchAll(/"(?:access_token|refresh_token|id_token)":"([^"]+)"/g)) this.secret(value);
   }
 }
 

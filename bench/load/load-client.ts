@@ -7,14 +7,18 @@ import { signatureOf } from '../../src/oauth/values/signature.ts';
 export const CLIENT_ID = 'bench.load';
 export const CLIENT_SECRET = 'a-secret-that-is-only-ever-used-under-load';
 export const CLIENT_UID = '5e1c7d3a-2f64-4a0b-9d8e-31b7c0f2a946';
-/** How many users have agreed to what the client asks for: none meets the limit on the refreshes of one person. */
-export const PEOPLE = 1500;
+/** How many users have agreed to what the client asks for: none meets the limit on the refreshes of one person, and a users file holds them. */
+export const PEOPLE = 1400;
 export const usernameOf = (number: number): string => `person-${number % PEOPLE}`;
 /** What the MACs of records depend on, besides what they hold: grantry has both, and so has what writes its state. */
 export const ISSUER = 'http://localhost:9400';
 export const PEPPER = 'a-pepper-that-is-only-ever-used-under-load';
 export const AUDIENCE = 'https://api.example.com/';
 export const SCOPE = 'load';
+/** What a client of OpenID Connect asks for. */
+export const OPENID_SCOPES = ['openid', 'profile', 'email'] as const;
+/** What each person is known by. */
+export const PERSON = { displayName: 'Ada', email: 'ada@example.com' } as const;
 export const REDIRECT_URI = 'https://app.example.com/callback';
 /** The pair of RFC 7636 appendix B. */
 const CODE_VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
@@ -88,11 +92,15 @@ export function refresh(token: string): string {
   return form({ grant_type: 'refresh_token', refresh_token: token });
 }
 
-/** How many codes to make, where, and in whose name. */
+/** What a person has agreed to: access to an API, the same beside a sign-in, or a sign-in alone. */
+export type Agreement = 'api' | 'api and sign-in' | 'sign-in';
+
+/** How many codes to make, where, in whose name, and of what. */
 export interface CodeOrder {
   readonly redisUrl: string;
   readonly issuer: string;
   readonly count: number;
+  readonly agreement: Agreement;
 }
 
 export type Headers = Readonly<Record<string, string>>;
@@ -101,6 +109,7 @@ export type Headers = Readonly<Record<string, string>>;
 export interface Tokens {
   readonly access_token: string;
   readonly refresh_token?: string;
+  readonly id_token?: string;
 }
 
 /**
@@ -109,10 +118,29 @@ export interface Tokens {
  */
 export async function requestTokens(url: string, body: string, headers: Headers = HEADERS): Promise<Tokens> {
   const tokens = (await answerOf(url, body, headers)) as unknown as Tokens;
-  const [header, payload] = tokens.access_token.split('.').map((part) => Buffer.from(part, 'base64url').toString());
-  const isComparable = JSON.parse(header ?? '').alg === 'ES256' && JSON.parse(payload ?? '').aud === AUDIENCE;
-  if (!isComparable) throw new Error(`${url} gave another kind of token: ${header}.${payload}`);
+  const [header, payload] = partsOf(tokens.access_token);
+  if (header.alg !== 'ES256' || payload.aud !== AUDIENCE) {
+    throw new Error(`${url} gave another kind of token: ${JSON.stringify([header, payload])}`);
+  }
   return tokens;
+}
+
+/** The same beside an ID token, which has to be of ES256 and to name the person. */
+export async function requestSignIn(url: string, body: string): Promise<Tokens> {
+  const tokens = await requestTokens(url, body);
+  const [header, payload] = partsOf(tokens.id_token ?? '');
+  if (header.alg !== 'ES256' || payload.aud !== CLIENT_ID || payload.email !== PERSON.email) {
+    throw new Error(`${url} gave another kind of ID token: ${JSON.stringify([header, payload])}`);
+  }
+  return tokens;
+}
+
+/** Header and claims of a JWT; empty where it is none. */
+function partsOf(jwt: string): readonly [Record<string, unknown>, Record<string, unknown>] {
+  const [header = '', payload = ''] = jwt.split('.');
+  const read = (part: string) =>
+    JSON.parse(Buffer.from(part, 'base64url').toString() || '{}') as Record<string, unknown>;
+  return [read(header), read(payload)];
 }
 
 /** The JSON that a POST is answered with. @throws Error for any status but 200 */

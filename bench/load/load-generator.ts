@@ -15,7 +15,9 @@ export type Bodies =
   /** The same, each time beside another proof; the load ends with the last of them. */
   | { readonly kind: 'proved'; readonly body: string; readonly proofs: readonly string[] }
   /** A refresh token, of which each answer gives the next. */
-  | { readonly kind: 'refreshes'; readonly tokens: readonly string[]; readonly seconds: number };
+  | { readonly kind: 'refreshes'; readonly tokens: readonly string[]; readonly seconds: number }
+  /** Nothing: a GET with one of these tokens after the other in its header. */
+  | { readonly kind: 'bearers'; readonly tokens: readonly string[]; readonly seconds: number };
 
 /** What to send, and over how many connections. */
 export interface LoadOrder {
@@ -39,7 +41,8 @@ let ended = began;
 
 const length = lengthOf(bodies);
 const requests = [requestWith(bodies)];
-const load = autocannon({ url, connections, method: 'POST', headers, requests, ...length }, (error, result) => {
+const method = bodies.kind === 'bearers' ? 'GET' : 'POST';
+const load = autocannon({ url, connections, method, headers, requests, ...length }, (error, result) => {
   if (error) throw error;
   if (result.errors > 0 || result.non2xx > 0 || latencies.length === 0) {
     throw new Error(`${url}: ${result.errors} errors, ${result.non2xx} answers other than 2xx`);
@@ -66,6 +69,7 @@ function lengthOf(source: Bodies): { readonly amount: number } | { readonly dura
       return { amount: source.proofs.length };
     case 'repeated':
     case 'refreshes':
+    case 'bearers':
       return { duration: source.seconds };
   }
 }
@@ -78,6 +82,8 @@ function requestWith(source: Bodies): autocannon.Request {
       return bodiesFrom([...source.bodies].reverse());
     case 'proved':
       return provedBy([...source.proofs], source.body);
+    case 'bearers':
+      return bearersOf(source.tokens);
     case 'refreshes': {
       const waiting = source.tokens.map(refresh);
       return {
@@ -91,6 +97,17 @@ function requestWith(source: Bodies): autocannon.Request {
       };
     }
   }
+}
+
+/** Goes round. */
+function bearersOf(tokens: readonly string[]): autocannon.Request {
+  let next = 0;
+  return {
+    setupRequest: (request) => ({
+      ...request,
+      headers: { ...headers, authorization: `Bearer ${tokens[next++ % tokens.length]}` },
+    }),
+  };
 }
 
 /** Takes proofs from the end. */

@@ -4,7 +4,17 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import Provider from 'oidc-provider';
-import { AUDIENCE, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, SCOPE, SIGNER_ID, SIGNER_JWK } from '../load/load-client.ts';
+import {
+  AUDIENCE,
+  CLIENT_ID,
+  CLIENT_SECRET,
+  OPENID_SCOPES,
+  PERSON,
+  REDIRECT_URI,
+  SCOPE,
+  SIGNER_ID,
+  SIGNER_JWK,
+} from '../load/load-client.ts';
 import { peerRedisAdapter } from './peer-redis-adapter.ts';
 
 /** @param redis where its state is; without it, in memory */
@@ -36,8 +46,11 @@ export function peerProvider(issuer: string, redis: Redis | undefined): Provider
       },
     ],
     jwks: { keys: [signingKey] },
-    scopes: [SCOPE],
-    findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    scopes: [SCOPE, ...OPENID_SCOPES],
+    claims: { profile: ['name', 'preferred_username'], email: ['email', 'email_verified'] },
+    // As ours: the claims of a scope are in the ID token, too.
+    conformIdTokenClaims: false,
+    findAccount: (_context, accountId) => ({ accountId, claims: () => claimsOf(accountId) }),
     // By default it takes secrets alone.
     clientAuthMethods: ['client_secret_basic', 'private_key_jwt'],
     pkce: { required: () => true },
@@ -50,6 +63,8 @@ export function peerProvider(issuer: string, redis: Redis | undefined): Provider
       resourceIndicators: {
         enabled: true,
         defaultResource: () => AUDIENCE,
+        // Else a sign-in turns the token of an API into one for userinfo.
+        useGrantedResource: () => true,
         getResourceServerInfo: () => ({
           scope: SCOPE,
           audience: AUDIENCE,
@@ -60,4 +75,9 @@ export function peerProvider(issuer: string, redis: Redis | undefined): Provider
       },
     },
   });
+}
+
+function claimsOf(sub: string) {
+  const { displayName: name, email } = PERSON;
+  return { sub, name, preferred_username: sub, email, email_verified: true };
 }

@@ -1,16 +1,15 @@
 // The client library of Java that tests try, from Maven Central into our cache, once, with what it needs. By itself: `node
 // scripts/client-libraries/java.mjs` prints the class path on stdout, and everything else on stderr.
 
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../cache-folder.mjs';
+import { fetchJars, runQuietly } from './maven.mjs';
 
 /** As a POM names them; what they need comes with them. */
 const LIBRARIES = [{ groupId: 'com.nimbusds', artifactId: 'oauth2-oidc-sdk', version: '11.39' }];
-const COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
 
 /** Changes with the list above. */
 const REVISION = createHash('sha256').update(JSON.stringify(LIBRARIES)).digest('hex').slice(0, 12);
@@ -19,26 +18,14 @@ const REVISION = createHash('sha256').update(JSON.stringify(LIBRARIES)).digest('
 export function javaClients() {
   const folder = cacheFolder('grantry-java', REVISION);
   try {
-    for (const program of ['java', 'javac']) run(program, ['-version']);
-    if (!existsSync(folder)) fetchInto(folder);
+    for (const program of ['java', 'javac']) runQuietly(program, ['-version']);
+    if (!existsSync(folder)) {
+      console.error(`grantry: fetching ${LIBRARIES.map(({ artifactId }) => artifactId).join(', ')} with Maven`);
+      fetchJars(pom(), folder);
+    }
     return { classPath: join(folder, '*') };
   } catch (error) {
     return { missing: `the client library of Java cannot be had: ${error.message}` };
-  }
-}
-
-function fetchInto(folder) {
-  console.error(`grantry: fetching ${LIBRARIES.map(({ artifactId }) => artifactId).join(', ')} with Maven`);
-  mkdirSync(dirname(folder), { recursive: true });
-  const partial = mkdtempSync(`${folder}-`);
-  try {
-    writeFileSync(join(partial, 'pom.xml'), pom());
-    const jars = join(partial, 'jars');
-    run('mvn', ['-B', '-q', '-f', join(partial, 'pom.xml'), COPY, `-DoutputDirectory=${jars}`]);
-    // Of two that fetch them at once the first wins.
-    if (!existsSync(folder)) renameSync(jars, folder);
-  } finally {
-    rmSync(partial, { recursive: true, force: true });
   }
 }
 
@@ -52,13 +39,6 @@ function pom() {
   const project = { groupId: 'dev.grantry', artifactId: 'client-libraries', version: '1' };
   const content = element('modelVersion', '4.0.0') + coordinates(project) + element('dependencies', dependencies);
   return `<project xmlns="http://maven.apache.org/POM/4.0.0">${content}</project>\n`;
-}
-
-function run(program, words) {
-  const quiet = words[0] === '-version';
-  const { status, error } = spawnSync(program, words, { stdio: quiet ? 'ignore' : ['ignore', 2, 2] });
-  if (error !== undefined) throw error;
-  if (status !== 0) throw new Error(`${program} ${words.slice(0, 3).join(' ')} ended with ${status}`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -78,18 +78,21 @@ export class MemoryGrants implements GrantStore {
     // Idempotent: an existing grant keeps its state.
     if (this.#records.get(grantId) !== undefined) return { outcome: 'issued', evicted: [] };
     if (authTime <= this.#watermarks.highestOfPerson(clientUid, subject)) return { outcome: 'outdated' };
+    let forgotten: string | undefined;
     if (login !== undefined) {
       const session = this.#sessions.get(login.sessionId);
       if (session?.session.subject !== subject) return { outcome: 'signed_out' };
-      const { sid, offline, mac } = login;
-      this.#logins.note({ subject, sid }, { clientUid, grantId, offline, mac }, session.endsAt);
+      const { sid, offline, namespace, mac } = login;
+      const noted = { clientUid, grantId, offline, namespace, mac };
+      const leaving = this.#logins.note({ subject, sid }, noted, session.endsAt);
+      if (leaving?.offline === false && this.#end(leaving.grantId)) forgotten = leaving.grantId;
     }
     const now = this.#clock.now();
     this.#keep(issuedRecord(grant, { secretHash, now, codeLifetime }));
     const leaving = this.#ofPerson.add(grant, now + retention);
     for (const each of leaving) this.#records.delete(each.grant.grantId);
     const evicted = leaving.filter(({ revoked }) => !revoked).map((each) => each.grant.grantId);
-    return { outcome: 'issued', evicted };
+    return { outcome: 'issued', evicted, forgotten };
   }
 
   async redeem(request: RedeemRequest): Promise<RedeemAnswer> {
@@ -141,8 +144,7 @@ export class MemoryGrants implements GrantStore {
   }
 
   async revoke(grantId: string): Promise<void> {
-    const record = this.#records.get(grantId);
-    if (record !== undefined) this.#keep({ ...record, revoked: true });
+    this.#end(grantId);
   }
 
   async read(grantId: string): Promise<GrantState | undefined> {
@@ -150,6 +152,14 @@ export class MemoryGrants implements GrantStore {
     if (record === undefined) return undefined;
     const { grant, revoked, generation, refreshedAt } = record;
     return { grant, revoked, generation, refreshedAt };
+  }
+
+  /** @returns whether the grant lived */
+  #end(grantId: string): boolean {
+    const record = this.#records.get(grantId);
+    if (record === undefined) return false;
+    this.#keep({ ...record, revoked: true });
+    return !record.revoked;
   }
 
   #countWrongVerifier(record: GrantRecord, attemptId: string): RedeemAnswer {

@@ -12,7 +12,7 @@ import { shardOfPerson } from '../oauth/values/shard.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 /** A login as noted: a grant of a client. */
-interface NotedLogin extends Pick<Login, 'offline' | 'mac'> {
+interface NotedLogin extends Pick<Login, 'offline' | 'namespace' | 'mac'> {
   readonly clientUid: string;
   readonly grantId: string;
 }
@@ -50,11 +50,18 @@ export class MemoryLogins implements LogoutStore {
     this.#owed = owed;
   }
 
-  /** Notes a login of a session until the session's absolute end. */
-  note({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>, login: NotedLogin, endsAt: number): void {
+  /** Notes a login of a session until the session's absolute end. @returns the one that makes room for it */
+  note(
+    { subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>,
+    login: NotedLogin,
+    endsAt: number,
+  ): NotedLogin | undefined {
     const key = keyOf(subject, sid);
-    const logins = withLogin(this.#noted.get(key)?.logins ?? [], login);
-    this.#noted.set(key, { subject, sid, logins }, endsAt);
+    const logins = [...(this.#noted.get(key)?.logins ?? []), login];
+    const leaving = logins.length > NOTED_LOGINS ? oldestOfMost(logins) : undefined;
+    const kept = logins.filter((each) => each !== leaving);
+    this.#noted.set(key, { subject, sid, logins: kept }, endsAt);
+    return leaving;
   }
 
   /** Keeps what a session has noted until the end of its successor. */
@@ -109,17 +116,15 @@ export class MemoryLogins implements LogoutStore {
   }
 }
 
-/**
- * One more login. Where those are too many the client with the most of them loses its oldest one: a client that asks again
- * and again displaces no other.
- */
-function withLogin(noted: readonly NotedLogin[], login: NotedLogin): readonly NotedLogin[] {
-  const logins = [...noted, login];
-  if (logins.length <= NOTED_LOGINS) return logins;
-  const [most = []] = [...Map.groupBy(logins, ({ clientUid }) => clientUid).values()].sort(
-    (one, other) => other.length - one.length,
-  );
-  return logins.filter((each) => each !== most[0]);
+/** The oldest login of the client with the most, among those of the namespace with the most. */
+function oldestOfMost(logins: readonly NotedLogin[]): NotedLogin | undefined {
+  const ofNamespace = largest(Map.groupBy(logins, ({ namespace }) => namespace));
+  return largest(Map.groupBy(ofNamespace, ({ clientUid }) => clientUid))[0];
+}
+
+/** The first of the largest groups. */
+function largest(groups: ReadonlyMap<string, readonly NotedLogin[]>): readonly NotedLogin[] {
+  return [...groups.values()].reduce((most, group) => (group.length > most.length ? group : most), []);
 }
 
 /** One entry for each client, with the grants that do not survive. */

@@ -83,9 +83,11 @@ export class MemorySessions implements SessionStore {
     this.#logins.endAll(subject);
   }
 
-  async list(subject: string): Promise<readonly Session[]> {
+  async list(subject: string, most = Number.POSITIVE_INFINITY): Promise<readonly Session[]> {
     const records = this.#sessions.valuesWhere((record) => record.session.subject === subject);
-    return records.filter((record) => this.#isAlive(record)).map(({ session }) => session);
+    const living = records.filter((record) => this.#isAlive(record));
+    const longest = living.toSorted((one, other) => other.endsAt - one.endsAt).slice(0, most);
+    return longest.map(({ session }) => session);
   }
 
   #isAlive({ session }: SessionRecord): boolean {

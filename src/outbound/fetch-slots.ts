@@ -1,10 +1,11 @@
-// How many fetches run at once, in all and of one host: slow hosts of one client leave room for those of others.
+// How many fetches run at once, in all and of one sharer (a host, or a tenant): slow hosts of one leave room for those of
+// others.
 
 const IN_ALL = 20;
-const OF_A_HOST = 2;
+const OF_A_SHARER = 2;
 
 interface Waiting {
-  readonly host: string;
+  readonly sharer: string;
   readonly enter: () => void;
 }
 
@@ -20,17 +21,17 @@ export class FetchSlots {
    * @returns what frees the slot, to be called once
    * @throws the reason of the signal
    */
-  async enter(host: string, signal: AbortSignal): Promise<() => void> {
+  async enter(sharer: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (!this.#hasRoom(host)) await this.#turn(host, signal);
-    else this.#count(host, 1);
+    if (!this.#hasRoom(sharer)) await this.#turn(sharer, signal);
+    else this.#count(sharer, 1);
     return () => {
-      this.#count(host, -1);
+      this.#count(sharer, -1);
       this.#admitWaiting();
     };
   }
 
-  #turn(host: string, signal: AbortSignal): Promise<void> {
+  #turn(sharer: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.#waiting.delete(waiting);
@@ -40,7 +41,7 @@ export class FetchSlots {
         signal.removeEventListener('abort', giveUp);
         resolve();
       };
-      const waiting = { host, enter };
+      const waiting = { sharer, enter };
       this.#waiting.add(waiting);
       signal.addEventListener('abort', giveUp, { once: true });
     });
@@ -48,21 +49,21 @@ export class FetchSlots {
 
   #admitWaiting(): void {
     for (const waiting of this.#waiting) {
-      if (!this.#hasRoom(waiting.host)) continue;
+      if (!this.#hasRoom(waiting.sharer)) continue;
       this.#waiting.delete(waiting);
-      this.#count(waiting.host, 1);
+      this.#count(waiting.sharer, 1);
       waiting.enter();
     }
   }
 
-  #hasRoom(host: string): boolean {
-    return this.#inAll < IN_ALL && (this.#running.get(host) ?? 0) < OF_A_HOST;
+  #hasRoom(sharer: string): boolean {
+    return this.#inAll < IN_ALL && (this.#running.get(sharer) ?? 0) < OF_A_SHARER;
   }
 
-  #count(host: string, change: 1 | -1): void {
+  #count(sharer: string, change: 1 | -1): void {
     this.#inAll += change;
-    const ofHost = (this.#running.get(host) ?? 0) + change;
-    if (ofHost === 0) this.#running.delete(host);
-    else this.#running.set(host, ofHost);
+    const ofSharer = (this.#running.get(sharer) ?? 0) + change;
+    if (ofSharer === 0) this.#running.delete(sharer);
+    else this.#running.set(sharer, ofSharer);
   }
 }

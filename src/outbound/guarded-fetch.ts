@@ -75,20 +75,22 @@ export class GuardedFetch {
   async json(address: string): Promise<FetchedDocument> {
     if (jwksUriFault(address) !== undefined) throw new FetchFailedError('address_refused');
     const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
-    return await this.#reach(new URL(address), signal, async (url, addresses) =>
+    const to = new URL(address);
+    return await this.#reach({ url: to, sharer: to.hostname, signal }, async (url, addresses) =>
       readJson(await this.#answer(url, addresses, signal), signal),
     );
   }
 
   /**
    * Posts a form and reads nothing of the answer but its status. Without TLS only loopback is reached.
+   * @param tenant whose slots the call takes: another tenant may have addresses at the same host
    * @throws FetchFailedError
    */
-  async post(address: string, form: URLSearchParams): Promise<number> {
-    const url = new URL(address);
-    if (url.protocol !== 'https:' && !isLoopback(address)) throw new FetchFailedError('address_refused');
+  async post(address: string, form: URLSearchParams, tenant: string): Promise<number> {
+    const isPlain = address.startsWith('http:') && isLoopback(address);
+    if (!isPlain && jwksUriFault(address) !== undefined) throw new FetchFailedError('address_refused');
     const signal = AbortSignal.timeout(this.#options.limit ?? POST_LIMIT);
-    return await this.#reach(url, signal, async (to, addresses) => {
+    return await this.#reach({ url: new URL(address), sharer: tenant, signal }, async (to, addresses) => {
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
       const { request, response } = this.#send(to, addresses, { signal, method: 'POST', headers }, form.toString());
       const { statusCode } = await response;
@@ -99,12 +101,11 @@ export class GuardedFetch {
 
   /** Does something with the addresses of a host, each of which may be reached. */
   async #reach<Result>(
-    url: URL,
-    signal: AbortSignal,
+    { url, sharer, signal }: { readonly url: URL; readonly sharer: string; readonly signal: AbortSignal },
     use: (url: URL, addresses: readonly LookupAddress[]) => Promise<Result>,
   ): Promise<Result> {
     const { lookup = nameLookup() } = this.#options;
-    const leave = await this.#slots.enter(url.hostname, signal).catch(() => {
+    const leave = await this.#slots.enter(sharer, signal).catch(() => {
       throw new FetchFailedError('busy');
     });
     const found = lookup(url.hostname, signal);

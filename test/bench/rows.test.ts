@@ -1,7 +1,7 @@
 // The arithmetic of the benchmark: ratios inside each round, medians over them, and the verdict on a row.
 
 import { describe, expect, it } from 'vitest';
-import { type Measurement, type Round, rowsOf, workloadsFor } from '../../bench/rows.ts';
+import { type Measurement, type Round, rowsOf, TREE_ROWS, workloadsFor } from '../../bench/rows.ts';
 import { quantile, summarize } from '../../bench/statistics.ts';
 
 function measurement(cpuMicroseconds: number, p99Milliseconds = 1): Measurement {
@@ -50,6 +50,13 @@ describe('a row', () => {
     expect(workloadsFor(['introspection'])).toEqual(['introspection', 'empty POST']);
     expect(workloadsFor(['nothing of the kind'])).toEqual([]);
     expect(() => rowsOf([round(measurement(1), measurement(1))], ['introspection'])).toThrow(Error);
+  });
+
+  it('of two trees divides the cost of the other one by that of this one', () => {
+    const workloads = { redeem: measurement(100), 'redeem of the other tree': measurement(90) };
+    const rows = rowsOf([{ workloads, signatureMicroseconds: 20 }], ['redeem'], TREE_ROWS);
+    expect(rows.map(({ median }) => median)).toEqual([0.9, 100 / 110]);
+    expect(workloadsFor(['redeem'], TREE_ROWS)).toEqual(Object.keys(workloads));
   });
 
   it('without a target is reported and not judged', () => {

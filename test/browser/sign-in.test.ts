@@ -188,11 +188,12 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Allow' }).waitFor();
     const reached: (string | null)[] = [];
-    for (let presses = 0; presses < 3; presses += 1) {
+    for (let presses = 0; presses < 4; presses += 1) {
       await page.keyboard.press('Tab');
-      reached.push(await page.locator(':focus').getAttribute('value'));
+      const focused = page.locator(':focus');
+      reached.push((await focused.getAttribute('value')) ?? (await focused.getAttribute('href')));
     }
-    expect(reached).toEqual(['other_account', 'deny', 'allow']);
+    expect(reached).toEqual(['other_account', '/account/applications', 'deny', 'allow']);
     await page.keyboard.press('Enter');
     await page.waitForURL(`http://localhost:${site.port}/callback?**`);
   });

@@ -73,6 +73,8 @@ const WELL: Readonly<Record<string, string>> = {
   ...both('registry_staleness_seconds', '30x60'),
   ...both('store_up', '1x60'),
   ...both('users_last_reload_successful', '1x60'),
+  ...both('logout_deliveries_total', '0x60', ', outcome="dead_letter"'),
+  ...both('logout_deliveries_total', '0+1x60', ', outcome="delivered"'),
   ...both('signing_key_next_rotation_seconds', '600-60x60'),
   ...both('signing_key_age_seconds', '60+60x60'),
   ...both('tokens_issued_total', '0+600x60'),
@@ -114,6 +116,7 @@ const ILL: readonly (readonly [string, string, string])[] = [
   ['GrantryRegistryStale', 'registry_staleness_seconds', '30x30 60+60x30'],
   ['GrantryStoreDown', 'store_up', '1x40 0x20'],
   ['GrantryUsersFileFaulty', 'users_last_reload_successful', '1x40 0x20'],
+  ['GrantryLogoutGivenUp', 'logout_deliveries_total', '0x50 1x10'],
   ['GrantrySigningKeyRotationOverdue', 'signing_key_next_rotation_seconds', '-4000-60x60'],
   ['GrantryNoSigningKey', 'signing_key_age_seconds', '60+60x30 stale'],
   ['GrantryHighDenialRate', 'token_errors_total', '0+6000x60'],
@@ -138,7 +141,7 @@ describe.skipIf(!existsSync(PROMTOOL))('the alerts', () => {
       const series = Object.entries(WELL).map(([key, well]) => {
         // Of what only all replicas together can lack, all lack it; else one of them.
         const isIll =
-          new RegExp(`_${name}\\{(?!.*"(?:done|controller)")`).test(key) &&
+          new RegExp(`_${name}\\{(?!.*"(?:done|controller|delivered)")`).test(key) &&
           (wanted === 'GrantryNoSigningKey' || !key.includes('pod="b"'));
         return { series: key, values: isIll && name !== '' ? values : well };
       });
@@ -173,6 +176,18 @@ it('the alerts ask for series that grantry has, of this install alone', async ()
   }
 });
 
+it('an alert of a first increase → its counter begins with 0', async () => {
+  const server = new Metrics({ clients: () => 0, logDropped: () => 0, processMetrics: true, followed });
+  const samples = (await server.text()).split('\n');
+  const exprs = (await alertGroups()).flatMap(({ rules }) => rules.map(({ expr }) => expr));
+  const first = exprs.flatMap((expr) => [...expr.matchAll(/^sum\(increase\((\w+)\{(.*)\}\[10m\]\)\) > 0$/g)]);
+  expect(first.length).toBeGreaterThanOrEqual(5);
+  for (const [, name = '', selector = ''] of first) {
+    const own = selector.split(', ').filter((label) => !/^(job|namespace)=/.test(label));
+    expect(samples).toContain(own.length === 0 ? `${name} 0` : `${name}{${own.join(',')}} 0`);
+  }
+});
+
 it('there is an alert for each thing that the operator has to know', async () => {
   const alerts = (await alertGroups()).flatMap(({ rules }) => rules.map(({ alert }) => alert));
   expect(alerts.sort()).toEqual(
@@ -185,6 +200,7 @@ it('there is an alert for each thing that the operator has to know', async () =>
         'GrantryStateForged',
       ],
       ...['GrantryRegistryStale', 'GrantryReplicaOutOfSync', 'GrantryStoreDown', 'GrantryUsersFileFaulty'],
+      ...['GrantryLogoutGivenUp'],
       ...['GrantryNoSigningKey', 'GrantrySigningKeyRotationOverdue', 'GrantryNoLeader'],
       ...['GrantryReconcileFailing', 'GrantryWorkQueueDeep', 'GrantryRestarting', 'GrantryOutOfMemory'],
     ].sort(),

@@ -31,8 +31,9 @@ export async function answerIn(browser: TestBrowser, authorizationUrl: URL, answ
       page = await browser.get(pathOf(target));
       continue;
     }
-    const { action, fields } = fillIn(page, answers);
-    page = await browser.post(action, fields, FORM_HEADERS);
+    const form = fillIn(page, answers);
+    if (form === undefined) throw new Error(`no form to fill in on a page with status ${page.status}`);
+    page = await browser.post(form.action, form.fields, FORM_HEADERS);
   }
   throw new Error(`the person went round in circles; the last page had status ${page.status}`);
 }
@@ -41,18 +42,19 @@ function pathOf(url: URL): string {
   return `${url.pathname}${url.search}`;
 }
 
-/** The one form of the page the answers are for. */
-function fillIn(page: Page, { username, password, decision }: Answers) {
+/** The one form of the page that the answers are for, or that of a sign-out; undefined on a page without one. */
+export function fillIn(page: Page, { username, password, decision }: Answers) {
   const forms = page.body.match(/<form\b[\s\S]*?<\/form>/g) ?? [];
   const login = forms.find((form) => form.includes('name="password"'));
   const consent = forms.find((form) => form.includes(`value="${decision}"`));
-  const form = login ?? consent;
-  if (form === undefined) throw new Error(`no form to fill in on a page with status ${page.status}`);
+  const logout = forms.find((form) => form.includes('/logout/confirm"'));
+  const form = login ?? consent ?? logout;
+  if (form === undefined) return undefined;
   const hidden = (form.match(/<input\b[^>]*type="hidden"[^>]*>/g) ?? []).map((input) => [
     attributeOf(input, 'name'),
     attributeOf(input, 'value'),
   ]);
-  const answered = login === undefined ? { decision } : { username, password };
+  const answered = form === login ? { username, password } : form === consent ? { decision } : {};
   return { action: attributeOf(form, 'action'), fields: { ...Object.fromEntries(hidden), ...answered } };
 }
 

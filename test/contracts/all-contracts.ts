@@ -9,6 +9,8 @@ import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
 import { keyBindingContract } from './key-binding.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
+import { loginsAgainstEndsContract } from './logins-against-ends.ts';
+import { notedLoginsContract } from './noted-logins.ts';
 import { personStoreContract } from './person-store.ts';
 import { sessionLoginsContract } from './session-logins.ts';
 import type { MakeStores } from './store-world.ts';
@@ -28,6 +30,8 @@ const CONTRACTS = [
   watermarkStoreContract,
   sessionStoreContract,
   sessionLoginsContract,
+  notedLoginsContract,
+  loginsAgainstEndsContract,
   userStoreContract,
   personStoreContract,
   interactionStoreContract,

@@ -163,6 +163,19 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
         for (const sessionId of ids.slice(-10)) expect(await sessions.use(sessionId)).toBeUndefined();
       });
 
+      it('is there with those that may live longest where they are more than are asked for', async () => {
+        const { sessions } = world.stores;
+        const begun = [];
+        for (const hours of [5, 9, 7, 6, 8]) begun.push(await signedIn({ absoluteLifetime: hours * HOUR }));
+        const ends = async (most?: number) =>
+          (await sessions.list('usr_alice', most)).map(({ absoluteLifetime }) => absoluteLifetime / HOUR).sort();
+        expect(await ends(3)).toEqual([7, 8, 9]);
+        expect(await ends(5)).toEqual([5, 6, 7, 8, 9]);
+        expect(await ends(100)).toEqual([5, 6, 7, 8, 9]);
+        expect(await ends(0)).toEqual([]);
+        expect(await ends()).toHaveLength(begun.length);
+      });
+
       it('is not renewed by a read', async () => {
         const session = await signedIn();
         world.advance(HOUR - world.tick);

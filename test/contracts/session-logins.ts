@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NewGrant } from '../../src/oauth/ports/grant-store.ts';
 import type { Session } from '../../src/oauth/ports/login-stores.ts';
-import { type Login, NOTED_LOGINS, type OwedLogout } from '../../src/oauth/ports/logout-store.ts';
+import type { Login, OwedLogout } from '../../src/oauth/ports/logout-store.ts';
 import {
   signedIn as begin,
   CODE_LIFETIME,
@@ -39,6 +39,7 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       sessionId,
       sid,
       offline,
+      namespace: 'shop',
       mac: 'a-mac',
     });
 
@@ -150,32 +151,6 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       const given = offered.filter((_, at) => answers[at]?.outcome === 'issued').map(({ grantId }) => grantId);
       const promised = (await owed()).flatMap(({ grantIds }) => grantIds);
       expect([...promised].sort()).toEqual(given.sort());
-    });
-
-    it(`notes its newest ${NOTED_LOGINS} logins`, async () => {
-      const session = await signedIn();
-      const grantIds: string[] = [];
-      for (let made = 0; made <= NOTED_LOGINS; made++) {
-        const grant = await issue(session, { clientUid: `uid-${made % 10}` });
-        grantIds.push(grant.grantId);
-      }
-      const promised = (await world.stores.sessions.end(session)).flatMap((each) => each.grantIds);
-      expect([...promised].sort()).toEqual(grantIds.slice(1).sort());
-    });
-
-    it('forgets no login of a client for those of another that asks again and again', async () => {
-      const session = await signedIn();
-      const grant = await issue(session, { clientUid: 'uid-of-wiki' });
-      for (let made = 0; made <= NOTED_LOGINS; made++) {
-        const login = { ...loginOf(session), offline: true };
-        const greedy = sampleGrant({ subject: session.subject, clientUid: 'uid-of-greedy', login });
-        const answer = await world.stores.grants.issue(greedy, SECRET_HASH, CODE_LIFETIME, RETENTION);
-        expect(answer.outcome).toBe('issued');
-      }
-      const owedToWiki = (await world.stores.sessions.end(session)).filter(
-        ({ clientUid }) => clientUid === 'uid-of-wiki',
-      );
-      expect(owedToWiki).toMatchObject([{ grantIds: [grant.grantId] }]);
     });
 
     it('hands its sid and its logins on to the next of the same person, and nothing is owed', async () => {

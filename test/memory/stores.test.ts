@@ -61,7 +61,7 @@ const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Pro
   logouts: async ({ stores }, name) => {
     const session = await stores.sessions.create(sampleSession({ absoluteLifetime: MINUTE }), undefined);
     if (session === 'outdated') throw new Error('another credential is noted');
-    const login = { sessionId: session.sessionId, sid: session.sid, offline: false };
+    const login = { sessionId: session.sessionId, sid: session.sid, offline: false, namespace: 'shop' };
     await stores.grants.issue(sampleGrant({ grantId: name, login }), digest(name), MINUTE, MINUTE);
   },
   interactions: ({ stores, now }, name) =>

@@ -23,14 +23,28 @@ export interface SecretFacts {
   readonly issuer: string;
 }
 
+/** What the variables of a literal stand for. */
+interface VariableFacts extends SecretFacts {
+  readonly scopes: readonly string[];
+}
+
 /** The variables `${…}` of `extraData`. */
-export const SECRET_VARIABLES: ReadonlyMap<string, (facts: SecretFacts) => string> = new Map([
-  ['CLIENT_ID', ({ clientId }: SecretFacts) => clientId],
-  ['CLIENT_SECRET', ({ clientSecret }: SecretFacts) => clientSecret],
-  ['ISSUER', ({ issuer }: SecretFacts) => issuer],
-  ['TOKEN_ENDPOINT', ({ issuer }: SecretFacts) => `${issuer}/token`],
-  ['JWKS_URI', ({ issuer }: SecretFacts) => `${issuer}/.well-known/jwks.json`],
+export const SECRET_VARIABLES: ReadonlyMap<string, (facts: VariableFacts) => string> = new Map([
+  ['CLIENT_ID', ({ clientId }: VariableFacts) => clientId],
+  ['CLIENT_SECRET', ({ clientSecret }: VariableFacts) => clientSecret],
+  ['ISSUER', ({ issuer }: VariableFacts) => issuer],
+  ['AUTHORIZATION_ENDPOINT', ({ issuer }: VariableFacts) => `${issuer}/authorize`],
+  ['TOKEN_ENDPOINT', ({ issuer }: VariableFacts) => `${issuer}/token`],
+  ['USERINFO_ENDPOINT', ({ issuer }: VariableFacts) => `${issuer}/userinfo`],
+  ['END_SESSION_ENDPOINT', ({ issuer }: VariableFacts) => `${issuer}/logout`],
+  ['JWKS_URI', ({ issuer }: VariableFacts) => `${issuer}/.well-known/jwks.json`],
+  ['SCOPES', ({ scopes }: VariableFacts) => scopesText(scopes)],
 ]);
+
+/** What `${SCOPES}` stands for: the scopes of a client as a request has them (RFC 6749 §3.3). */
+export function scopesText(scopes: readonly string[]): string {
+  return scopes.join(' ');
+}
 
 /** Whether the client authenticates with a secret that is generated for it. */
 export function hasGeneratedSecret({ auth }: OAuthClientSpec): boolean {
@@ -102,7 +116,8 @@ export function clientSecretManifest({
 }): ClientSecretManifest {
   const { secretTemplate, extraData = {} } = spec.auth.clientSecret ?? {};
   const keys = clientSecretKeys(spec);
-  const literals = Object.entries(extraData).map(([key, literal]) => [key, filled(literal, facts)]);
+  const variables = { ...facts, scopes: spec.scopes };
+  const literals = Object.entries(extraData).map(([key, literal]) => [key, filled(literal, variables)]);
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -125,6 +140,6 @@ export function clientSecretManifest({
   };
 }
 
-function filled(literal: string, facts: SecretFacts): string {
+function filled(literal: string, facts: VariableFacts): string {
   return literal.replaceAll(/\$\{([A-Z_]+)\}/g, (whole, name: string) => SECRET_VARIABLES.get(name)?.(facts) ?? whole);
 }

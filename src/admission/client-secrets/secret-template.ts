@@ -7,17 +7,20 @@ import { DATA_KEY } from '../kinds/manifest.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { metadataDomain, metadataKey } from '../kinds/secret-metadata.ts';
-import { SECRET_VARIABLES } from './client-secret-manifest.ts';
+import { SECRET_VARIABLES, scopesText } from './client-secret-manifest.ts';
 
 type ClientSecretSpec = NonNullable<OAuthClientSpec['auth']['clientSecret']>;
 
 const SECRET_PATH: FieldPath = ['spec', 'auth', 'clientSecret'];
 
-/** Every fault of the template of a generated Secret. */
-export function secretTemplateFaults(spec: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
+/** Every fault of the template of a generated Secret. @param scopes of the client, which a literal may quote */
+export function secretTemplateFaults(
+  spec: ClientSecretSpec,
+  scopes: readonly string[],
+): readonly Fault<'InvalidSecretTemplate'>[] {
   return [
     ...keyFaults(spec),
-    ...literalFaults(spec),
+    ...literalFaults(spec, scopes),
     ...secretMetadataFaults([...SECRET_PATH, 'secretTemplate'], spec.secretTemplate),
   ];
 }
@@ -42,27 +45,37 @@ function keyFaults({ keys, extraData, randomKeys }: ClientSecretSpec): readonly 
   });
 }
 
-/** The most bytes of all literals of a client together, each variable counted as {@link VARIABLE_BYTES}. */
+/** The most bytes of all literals of a client together; {@link variableBytes} says what a variable counts. */
 const LITERAL_BYTES_MAX = 64 * 1024;
-/** More than most values: a short variable must not stand for any number of long addresses. */
+/** More than most addresses: a short variable must not stand for any number of long ones. */
 const VARIABLE_BYTES = 256;
+const SCOPES = `\${SCOPES}`;
 const VARIABLE = /\$\{[^}]*\}?/g;
 
-function literalFaults({ extraData }: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
+function literalFaults(
+  { extraData }: ClientSecretSpec,
+  scopes: readonly string[],
+): readonly Fault<'InvalidSecretTemplate'>[] {
   const known = [...SECRET_VARIABLES.keys()].map((name) => `\${${name}}`);
   const unknown = Object.entries(extraData).flatMap(([key, literal]) => {
     if ((literal.match(VARIABLE) ?? []).every((variable) => known.includes(variable))) return [];
     return [fault(['extraData', key], `Only ${known.join(', ')} can be filled in.`)];
   });
-  const bytes = Object.values(extraData).reduce((sum, literal) => sum + literalBytes(literal), 0);
+  const bytes = Object.values(extraData).reduce((sum, literal) => sum + literalBytes(literal, scopes), 0);
   if (bytes <= LITERAL_BYTES_MAX) return unknown;
-  const message = `The literals have more than ${LITERAL_BYTES_MAX / 1024} KiB together, where each variable counts as ${VARIABLE_BYTES} bytes.`;
+  const message = `The literals have more than ${LITERAL_BYTES_MAX / 1024} KiB together, where each variable counts as ${VARIABLE_BYTES} bytes, and the scopes as what is more.`;
   return [...unknown, fault(['extraData'], message)];
 }
 
-function literalBytes(literal: string): number {
-  const variables = literal.match(VARIABLE)?.length ?? 0;
-  return Buffer.byteLength(literal.replaceAll(VARIABLE, '')) + variables * VARIABLE_BYTES;
+function literalBytes(literal: string, scopes: readonly string[]): number {
+  const variables = literal.match(VARIABLE) ?? [];
+  const text = Buffer.byteLength(literal.replaceAll(VARIABLE, ''));
+  return variables.reduce((sum, variable) => sum + variableBytes(variable, scopes), text);
+}
+
+/** The scopes count as they are, for they may be longer than any address. */
+function variableBytes(variable: string, scopes: readonly string[]): number {
+  return variable === SCOPES ? Math.max(VARIABLE_BYTES, Buffer.byteLength(scopesText(scopes))) : VARIABLE_BYTES;
 }
 
 /** The labels and annotations that an owner asks for on a Secret that grantry writes. */

@@ -172,7 +172,7 @@ function scopeFaults({ scopes, defaultScopes, resources }: CommonSpec): readonly
 }
 
 function audienceFaults(
-  { audiences, defaultAudience, resources, resourceServer, auth }: CommonSpec,
+  { audiences, defaultAudience, resources, resourceServer, auth, scopes }: CommonSpec,
   { issuer }: SupportedProtocol,
 ): readonly Fault[] {
   const faults: Fault[] = [];
@@ -187,7 +187,7 @@ function audienceFaults(
         faults.push(fault('InvalidAudience', [...path, index], `${quoted(value)} ${message}.`));
     }
   }
-  const broken = defaultAudienceFault({ audiences, defaultAudience, resources }, issuer);
+  const broken = defaultAudienceFault({ audiences, defaultAudience, resources, scopes }, issuer);
   if (broken !== undefined) faults.push(fault('InvalidAudience', ['defaultAudience'], broken));
   if (resourceServer.audiences.length > 0 && isPublic({ authMethod: auth.method })) {
     const message =
@@ -198,7 +198,12 @@ function audienceFaults(
 }
 
 function defaultAudienceFault(
-  { audiences, defaultAudience, resources }: Pick<CommonSpec, 'audiences' | 'defaultAudience' | 'resources'>,
+  {
+    audiences,
+    defaultAudience,
+    resources,
+    scopes,
+  }: Pick<CommonSpec, 'audiences' | 'defaultAudience' | 'resources' | 'scopes'>,
   issuer: string | undefined,
 ): string | undefined {
   if (defaultAudience === undefined) {
@@ -207,10 +212,16 @@ function defaultAudienceFault(
       : undefined;
   }
   if (audiences.includes(defaultAudience)) return undefined;
+  if (scopes.includes('openid') && mayBeIssuer(defaultAudience, issuer)) return undefined;
   if (resources.length === 0) return `${quoted(defaultAudience)} is not among spec.audiences.`;
   // It may be the identifier of a resource that is not there yet.
   const message = audienceFault(defaultAudience, issuer);
   return message === undefined ? undefined : `${quoted(defaultAudience)} ${message}.`;
+}
+
+/** Grants with OpenID Connect cover the issuer. Where it is not known (`check`), any web address may be it. */
+function mayBeIssuer(value: string, issuer: string | undefined): boolean {
+  return issuer === undefined ? /^https?:/.test(value) && isResourceIndicator(value) : value === issuer;
 }
 
 function audienceFault(value: string, issuer: string | undefined): string | undefined {

@@ -106,7 +106,7 @@ export function accountCredentials(
 
 function generatedSecret(object: ObjectIdentity, spec: OAuthClientSpec, references: References): Credentials {
   const { clientSecret } = spec.auth;
-  const faults = clientSecret === undefined ? [] : secretTemplateFaults(clientSecret);
+  const faults = clientSecret === undefined ? [] : secretTemplateFaults(clientSecret, spec.scopes);
   if (faults.length > 0) return { state: 'pending', faults };
   const name = clientSecretName(object.name, spec);
   const present = references.secret(object.namespace, name);

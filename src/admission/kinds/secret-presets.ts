@@ -42,8 +42,10 @@ const PRESETS: ReadonlyMap<string, SecretPreset> = new Map([
         issuer: 'OAUTH_ISSUER',
       },
       extraData: {
-        GF_AUTH_GENERIC_OAUTH_AUTH_URL: `${variable('ISSUER')}/authorize`,
+        GF_AUTH_GENERIC_OAUTH_AUTH_URL: variable('AUTHORIZATION_ENDPOINT'),
         GF_AUTH_GENERIC_OAUTH_TOKEN_URL: variable('TOKEN_ENDPOINT'),
+        GF_AUTH_GENERIC_OAUTH_API_URL: variable('USERINFO_ENDPOINT'),
+        GF_AUTH_GENERIC_OAUTH_SCOPES: variable('SCOPES'),
         // Off by default, and the authorization endpoint requires PKCE.
         GF_AUTH_GENERIC_OAUTH_USE_PKCE: 'true',
       },

@@ -97,6 +97,8 @@ export class Metrics {
 
   /** @param sources read at each scrape */
   constructor(sources: MetricSources) {
+    // A series that began with its first dead letter would have no increase for an alert.
+    this.logoutDeliveries.inc({ outcome: 'dead_letter' }, 0);
     (sources.watches ?? new WatchCounters()).registerIn(this.#registry);
     registerStaleness(this.#registry, sources.followed);
     new Gauge({

@@ -88,7 +88,7 @@ export const ENGLISH: Texts = {
     neverUsed: 'Not used yet',
     revoke: 'Revoke access',
     revokeDetail:
-      'When you revoke access, the application gets nothing more. To use it again you sign in and are asked anew. It may keep what it has already got, and may keep you signed in on its own side.',
+      'When you revoke access, the application gets nothing more. To use it again you sign in and are asked for your consent. It may keep what it has already got, and may keep you signed in on its own side.',
     livesOn: (seconds) =>
       `After that, services that check its access tokens on their own may accept them for up to ${duration(seconds)}.`,
     revoked: (client) => `${client} has no access any more.`,

@@ -5,10 +5,10 @@ import { requestedAccess } from '../../oauth/access/consent.ts';
 import { isAboutAnyone, openidParameters } from '../../oauth/endpoints/openid-request.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
 import { thumbprintOf } from '../../oauth/values/confirmation.ts';
+import type { SignedIn } from '../cookies/browser-session.ts';
 import { consentPage } from '../pages/consent-page.ts';
 import { pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
-import type { SignedIn } from './browser-session.ts';
 import { shownAccess, shownPerson } from './shown-access.ts';
 import {
   acceptedStill,

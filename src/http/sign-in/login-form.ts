@@ -1,8 +1,8 @@
 // What every form of the login page holds beside its own fields: the sealed destination, and the proof that this server made the
 // page for this browser.
 
+import type { Destination } from '../cookies/sealed-request.ts';
 import type { Exchange } from '../server/endpoint.ts';
-import type { Destination } from './sealed-request.ts';
 import { acceptedStill, requireOwnForm, type SignInFlow, type SignInGoal, startAgain } from './sign-in-flow.ts';
 
 /** The fields. */

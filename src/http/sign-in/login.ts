@@ -3,9 +3,9 @@
 
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { NamedPerson, ResourceOwner } from '../../oauth/ports/ports.ts';
+import type { KnownPerson } from '../cookies/known-browsers.ts';
 import type { PasswordProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
-import type { KnownPerson } from './known-browsers.ts';
 import { openLoginForm } from './login-form.ts';
 import type { LoginAttempt } from './login-limit.ts';
 import { isOutdated, type SignInFlow, type SignInGoal, sendLoginPage } from './sign-in-flow.ts';

@@ -5,10 +5,10 @@
 import type { FastifyRequest } from 'fastify';
 import { answerLogout, judgeLogout, LOGOUT_PARAMETERS, type LogoutRequest } from '../../oauth/endpoints/logout.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
+import type { SignedIn } from '../cookies/browser-session.ts';
 import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
 import { pageLanguage } from '../pages/page-language.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
-import type { SignedIn } from './browser-session.ts';
 import { redirectsBeforeSignIn } from './error-link.ts';
 import { requireOwnForm, type SignInFlow, sendOwnPage, sendPage, startAgain } from './sign-in-flow.ts';
 

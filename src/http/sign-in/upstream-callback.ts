@@ -3,10 +3,10 @@
 import type { SourceAnswer, VouchedPerson, VouchingRefusal } from '../../oauth/ports/identity-source.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
 import { issuerOf } from '../../oauth/registry/identity-sources.ts';
+import type { Away } from '../cookies/pending-departures.ts';
 import type { ProviderProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { goalOf } from './login-form.ts';
-import type { Away } from './pending-departures.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
 import { type SignInFlow, type SignInGoal, sendLoginPage, startAgain, UPSTREAM_RETRY_SECONDS } from './sign-in-flow.ts';
 import { answerSignedIn } from './signed-in.ts';

@@ -24,12 +24,16 @@ export interface ClientAccess {
   ownerOf(audience: string): Resource | undefined;
 }
 
-/** The access of a client. Where no audience of it has an owner that is its manifest alone. */
-export function accessOf(client: Client, { resources }: Pick<Registry, 'resources'>): ClientAccess {
+/**
+ * The access of a client without OpenID Connect. Where no audience of it has an owner that is its manifest alone.
+ * @param issuer of this server: as `defaultAudience` it is the default with OpenID Connect alone (`openid-access.ts`)
+ */
+export function accessOf(client: Client, { resources }: Pick<Registry, 'resources'>, issuer?: string): ClientAccess {
   const { audiences } = client;
+  const defaultAudience = client.defaultAudience === issuer ? undefined : client.defaultAudience;
   const isGranted = client.resources.length > 0;
   if (!isGranted && (resources.size === 0 || !audiences.some((audience) => resources.ownerOf(audience)))) {
-    return new ManifestAccess(client);
+    return new ManifestAccess(client, defaultAudience);
   }
   const at = new Map(audiences.map((audience) => [audience, permittedAt(resources.ownerOf(audience), client)]));
   for (const { namespace = client.namespace, name, scopes } of client.resources) {
@@ -41,7 +45,7 @@ export function accessOf(client: Client, { resources }: Pick<Registry, 'resource
     const { identifier } = resource;
     at.set(identifier, [...new Set([...(at.get(identifier) ?? []), ...wanted])]);
   }
-  return new OwnedAccess(client, at, resources);
+  return new OwnedAccess({ at, resources, defaultAudience, defaultScopes: client.defaultScopes });
 }
 
 /** An administrator who permits an audience that has an owner permits the scopes that the owner declares. */
@@ -59,7 +63,7 @@ class ManifestAccess implements ClientAccess {
   readonly issuer = undefined;
   readonly defaultScopes: readonly string[];
 
-  constructor({ audiences, scopes, defaultAudience, defaultScopes }: Client) {
+  constructor({ audiences, scopes, defaultScopes }: Client, defaultAudience: string | undefined) {
     this.audiences = audiences;
     this.scopes = scopes;
     this.defaultAudience = defaultOf(audiences, defaultAudience);
@@ -76,6 +80,12 @@ class ManifestAccess implements ClientAccess {
   }
 }
 
+interface OwnedAccessParts extends Pick<Client, 'defaultAudience' | 'defaultScopes'> {
+  /** The scopes at each audience. */
+  readonly at: ReadonlyMap<string, readonly string[]>;
+  readonly resources: Registry['resources'];
+}
+
 class OwnedAccess implements ClientAccess {
   readonly audiences: readonly string[];
   readonly scopes: readonly string[];
@@ -86,14 +96,14 @@ class OwnedAccess implements ClientAccess {
   readonly #at: ReadonlyMap<string, readonly string[]>;
   readonly #resources: Registry['resources'];
 
-  constructor(client: Client, at: ReadonlyMap<string, readonly string[]>, resources: Registry['resources']) {
+  constructor({ at, resources, defaultAudience, defaultScopes }: OwnedAccessParts) {
     this.#at = at;
     this.#resources = resources;
     this.audiences = [...at.keys()];
     this.scopes = [...new Set([...at.values()].flat())];
-    this.defaultAudience = defaultOf(this.audiences, client.defaultAudience);
+    this.defaultAudience = defaultOf(this.audiences, defaultAudience);
     this.defaultAudiences = this.defaultAudience === undefined ? [] : [this.defaultAudience];
-    this.defaultScopes = client.defaultScopes;
+    this.defaultScopes = defaultScopes;
   }
 
   scopesAt(audience: string): readonly string[] {

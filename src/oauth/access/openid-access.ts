@@ -18,7 +18,7 @@ export function accessForScope(
   client: Client,
   { registry, issuer }: { readonly registry: Registry; readonly issuer: string },
 ): ClientAccess {
-  const access = accessOf(client, registry);
+  const access = accessOf(client, registry, issuer);
   const asked = typeof scope === 'string' ? (parseScope(scope) ?? []) : (scope ?? client.defaultScopes);
   return asked.includes('openid') ? withOpenid(access, client, { issuer, isApart: true }) : access;
 }
@@ -31,7 +31,7 @@ export function accessOfGrants(
   client: Client,
   { registry, issuer }: { readonly registry: Registry; readonly issuer: string },
 ): ClientAccess {
-  return withOpenid(accessOf(client, registry), client, { issuer, isApart: false });
+  return withOpenid(accessOf(client, registry, issuer), client, { issuer, isApart: false });
 }
 
 interface OpenidRules {
@@ -64,8 +64,9 @@ class OpenidAccess implements ClientAccess {
     // Audiences that have owners have scopes of those alone.
     this.scopes = [...new Set([...access.scopes, ...this.#ofIssuer])];
     this.defaultScopes = access.defaultScopes;
-    this.defaultAudience = hasDerivedAudience(client) ? issuer : (access.defaultAudience ?? issuer);
-    this.defaultAudiences = [...new Set([...access.defaultAudiences, issuer])];
+    const isDefault = client.defaultAudience === issuer;
+    this.defaultAudience = isDefault || hasDerivedAudience(client) ? issuer : (access.defaultAudience ?? issuer);
+    this.defaultAudiences = [...new Set([...(isDefault ? [] : access.defaultAudiences), issuer])];
   }
 
   scopesAt(audience: string): readonly string[] {

@@ -180,8 +180,9 @@ export class AuthorizationEndpoint {
     const { subject, sessionId, sid, authTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
-    const { uid: clientUid, clientId } = client;
-    const login = scope.includes('openid') ? { sessionId, sid, offline: scope.includes('offline_access') } : undefined;
+    const { uid: clientUid, clientId, namespace } = client;
+    const offline = scope.includes('offline_access');
+    const login = scope.includes('openid') ? { sessionId, sid, offline, namespace } : undefined;
     const issued = await this.#grants.issue(
       {
         grantId,
@@ -205,6 +206,9 @@ export class AuthorizationEndpoint {
     if (issued.outcome !== 'issued') return undefined;
     for (const evicted of issued.evicted) {
       this.#audit.record({ type: 'grant.evicted', clientId, subject, grantId: evicted });
+    }
+    if (issued.forgotten !== undefined) {
+      this.#audit.record({ type: 'grant.evicted', reason: 'login_forgotten', subject, grantId: issued.forgotten });
     }
     this.#audit.record({
       type: 'authorization_code.issued',

@@ -94,7 +94,7 @@ export class TokenEndpoint {
     requireNotRevokedUntil(client, this.#options.clock.now());
     // 5. and 6. The grant type reads its own parameters and judges the credential.
     const { issuer } = this.#options;
-    const access = grant.isOfPerson ? accessOfGrants(client, { registry, issuer }) : accessOf(client, registry);
+    const access = grant.isOfPerson ? accessOfGrants(client, { registry, issuer }) : accessOf(client, registry, issuer);
     const preparedIdToken =
       grant.isOfPerson && access.issuer !== undefined
         ? this.#options.idTokens.prepare(client, registry.keys)

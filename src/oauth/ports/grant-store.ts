@@ -215,6 +215,8 @@ export type IssueAnswer =
       readonly outcome: 'issued';
       /** The grants and codes that were removed to make room and had not been revoked. */
       readonly evicted: readonly string[];
+      /** The grant, of whatever client, that ended because its session notes its login no more; undefined for none. */
+      readonly forgotten?: string | undefined;
     }
   /** The person has to sign in again; nothing was written. `signed_out`: the session of the login has ended. */
   | { readonly outcome: 'outdated' | 'signed_out' };
@@ -225,7 +227,8 @@ export interface GrantStore {
    * Writes a grant whose code can be redeemed for `codeLifetime`; its shard is that of its person. `outdated`, and
    * nothing is written, if the person signed in at or before the global watermark, their own, or that of their consent
    * to the client. `signed_out`, and nothing is written, if the grant comes by a login whose session has ended; else the
-   * session notes the login in the same action.
+   * session notes the login in the same action. The grant of a login that the session notes no more ends with that, but
+   * for one that survives the session.
    *
    * Where the person has {@link MOST_RECORDS} at the client, the redeemed grants beyond {@link KEPT_GRANTS} are removed,
    * revoked ones first, then the oldest, and the oldest codes beyond {@link KEPT_CODES}, this one included: opening codes

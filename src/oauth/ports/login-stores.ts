@@ -88,8 +88,11 @@ export interface SessionStore {
   end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly OwedLogout[]>;
   /** Ends every session of the person in one action; what each has noted is owed. */
   endAll(subject: string): Promise<void>;
-  /** The person's living sessions, in no order; none is renewed. */
-  list(subject: string): Promise<readonly Session[]>;
+  /**
+   * The person's living sessions, in no order; none is renewed.
+   * @param most the most sessions that are read, those with the latest absolute end, also unused ones; all by default
+   */
+  list(subject: string, most?: number): Promise<readonly Session[]>;
 }
 
 /** What a request with scope `openid` says about the sign-in (OpenID Connect Core §3.1.2.1), judged and ready to use. */

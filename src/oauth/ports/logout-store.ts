@@ -8,11 +8,16 @@ export interface Login {
   readonly sid: string;
   /** Whether the grant has the scope `offline_access`: it survives the end of the session. */
   readonly offline: boolean;
+  /** That of the client. */
+  readonly namespace: string;
   /** The MAC of who signed in where; a store keeps it as it is. */
   readonly mac?: string | undefined;
 }
 
-/** So many logins of one session are noted; of one more the client with the most of them loses its oldest. */
+/**
+ * So many logins of one session are noted. With one more the namespace with the most of them loses one, the oldest of its
+ * client with the most: no tenant makes a session forget the logins of another.
+ */
 export const NOTED_LOGINS = 100;
 
 /** What the end of a session owes to one client; one at most for each session and client. */

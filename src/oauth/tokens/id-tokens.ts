@@ -83,7 +83,7 @@ export class IdTokens {
    * Prepares a token for this client. A missing key fails here, before the grant is consumed.
    * @throws OAuthError temporarily_unavailable when no key of the client's algorithm signs
    */
-  prepare(client: Client, keys: KeyRing): PreparedIdToken {
+  prepare(client: Pick<Client, 'clientId' | 'groups' | 'idTokens'>, keys: KeyRing): PreparedIdToken {
     const { issuer, clock, random } = this.#options;
     const { signingAlgorithm, lifetimeSeconds } = client.idTokens;
     const iat = Math.floor(clock.now() / 1000);

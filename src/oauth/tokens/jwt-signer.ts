@@ -4,7 +4,7 @@
 import type { EndOfTick } from '../ports/ports.ts';
 import type { SigningKey } from '../registry/keys.ts';
 import { MicroBatch } from '../values/micro-batch.ts';
-import { isRsa, signatureAside } from '../values/signature.ts';
+import { isMadeAside, signatureAside } from '../values/signature.ts';
 
 /** Makes the JWTs of one type. */
 export class JwtSigner {
@@ -23,7 +23,7 @@ export class JwtSigner {
     const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
     const signingInput = `${this.#header(key)}.${payload}`;
     // An ECDSA signature reads a table larger than the fastest caches of a core: all signatures of a tick run in a row.
-    if (!isRsa(key.algorithm)) await this.#batch.join();
+    if (!isMadeAside(key.algorithm)) await this.#batch.join();
     return `${signingInput}.${await signatureAside(signingInput, key.algorithm, key.privateKey)}`;
   }
 

@@ -33,9 +33,13 @@ interface Scheme {
 
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
 
+/** Bytes of one coordinate. */
+const P256_WIDTH = 32;
+const P384_WIDTH = 48;
+
 const SCHEMES: Record<SigningAlgorithm, Scheme> = {
-  ES256: ecdsa('sha256', 32),
-  ES384: ecdsa('sha384', 48),
+  ES256: ecdsa('sha256', P256_WIDTH),
+  ES384: ecdsa('sha384', P384_WIDTH),
   RS256: {
     sign: (data, key) => sign('sha256', data, key),
     verify: (data, key, signature) => verify('sha256', data, key, signature),
@@ -58,22 +62,31 @@ export function signatureOf(signingInput: string, algorithm: SigningAlgorithm, k
 const signOnThreadPool = promisify<string, Buffer, Parameters<typeof sign>[2], Buffer>(sign);
 
 /**
- * The signature of {@link signatureOf} without holding up the event loop: an RSA signature takes as long as twelve of
- * ECDSA, and is made on the thread pool. The others are faster than the way there, and are made at once.
+ * The signature of {@link signatureOf} without holding up the event loop: those that {@link isMadeAside} says are made on the
+ * thread pool. The others are faster than the way there, and are made at once.
  */
 export async function signatureAside(
   signingInput: string,
   algorithm: SigningAlgorithm,
   key: KeyObject,
 ): Promise<string> {
-  if (!isRsa(algorithm)) return signatureOf(signingInput, algorithm, key);
-  const options = algorithm === 'PS256' ? { key, ...PSS } : key;
-  return (await signOnThreadPool('sha256', Buffer.from(signingInput, 'ascii'), options)).toString('base64url');
+  const data = Buffer.from(signingInput, 'ascii');
+  switch (algorithm) {
+    case 'RS256':
+      return (await signOnThreadPool('sha256', data, key)).toString('base64url');
+    case 'PS256':
+      return (await signOnThreadPool('sha256', data, { key, ...PSS })).toString('base64url');
+    case 'ES384':
+      return fixedWidthSignature(await signOnThreadPool('sha384', data, key), P384_WIDTH).toString('base64url');
+    case 'ES256':
+    case 'EdDSA':
+      return signatureOf(signingInput, algorithm, key);
+  }
 }
 
-/** Whether signatures of an algorithm are made on the thread pool. */
-export function isRsa(algorithm: SigningAlgorithm): boolean {
-  return algorithm === 'RS256' || algorithm === 'PS256';
+/** Whether signatures of an algorithm are made on the thread pool: one takes as long as ten or more of ES256. */
+export function isMadeAside(algorithm: SigningAlgorithm): boolean {
+  return algorithm === 'RS256' || algorithm === 'PS256' || algorithm === 'ES384';
 }
 
 export interface SignatureCheck {
@@ -112,7 +125,7 @@ function ecdsa(digest: string, width: number): Scheme {
 
 /**
  * The fixed-width r‖s form of a DER ECDSA signature (RFC 7518 §3.4).
- * @param width bytes of one coordinate: 32 for P-256, 48 for P-384
+ * @param width bytes of one coordinate
  */
 function fixedWidthSignature(der: Buffer, width: number): Buffer {
   const signature = Buffer.alloc(2 * width);

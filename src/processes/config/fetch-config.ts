@@ -1,5 +1,5 @@
-// The GRANTRY_FETCH_ variables: from where the key sets of clients may be fetched. `config.ts` reads them together with
-// all others.
+// The GRANTRY_FETCH_ variables: which addresses of clients a token server connects to. `config.ts` reads them together with all
+// others.
 
 import { z } from 'zod';
 import { networks } from './networks.ts';
@@ -9,18 +9,18 @@ export const FETCH_VARIABLES = {
   GRANTRY_FETCH_NETWORKS: networks
     .prefault('')
     .describe(
-      'Addresses and CIDR blocks, separated by commas, from which the key sets of clients (`jwksUri`) may be fetched beside the public ones: those of hosts in the cluster. Empty: none; `grantry dev`: `127.0.0.0/8,::1`. A prefix of length 0 is refused.',
+      'Addresses and CIDR blocks, separated by commas, to which a token server may connect for clients beside the public ones, for their key sets (`jwksUri`) and their logout tokens (`backchannelLogoutUri`): those of hosts in the cluster. Empty: none; `grantry dev`: `127.0.0.0/8,::1`. A prefix of length 0 is refused.',
     ),
   GRANTRY_FETCH_CA_FILE: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'PEM certificates of authorities that sign those of key hosts, beside the authorities that Node trusts. Read at the start.',
+      'PEM certificates of authorities that sign those of the hosts of `jwksUri` and `backchannelLogoutUri`, beside the authorities that Node trusts. Read at the start.',
     ),
 } as const;
 
-/** From where the key sets of clients may be fetched. */
+/** Which addresses of clients a token server connects to. */
 export interface FetchSettings {
   readonly networks: readonly string[];
   readonly caFile: string | undefined;

@@ -222,8 +222,8 @@ function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
       return owed.filter((each) => seals.check(each.mac, 'login', loginFields(each)));
     },
     endAll: (subject) => store.endAll(subject),
-    async list(subject) {
-      const sessions = await store.list(subject);
+    async list(subject, most) {
+      const sessions = await store.list(subject, most);
       return sessions.filter((session) => session.subject === subject && isAuthentic(session));
     },
   };

@@ -1,6 +1,7 @@
 // Assembles the protocol of a token server and its endpoints, for the public port and for the listener that asks for client
 // certificates.
 
+import { accountEndpoints } from '../../http/account/account-endpoints.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import { type CertificateSource, NO_CERTIFICATES, socketCertificates } from '../../http/mtls/certificate-source.ts';
 import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
@@ -160,6 +161,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   return {
     publicEndpoints: [
       ...pageEndpoints(signIn).map(absolute),
+      ...accountEndpoints({ ...signIn, uses: stores.uses }).map(absolute),
       ...forPrograms(mutualTls?.publicCertificates ?? NO_CERTIFICATES),
     ],
     mutualTlsEndpoints: forPrograms(socketCertificates),

@@ -62,7 +62,8 @@ export class LogoutDelivery {
     const token = await tokens.issue(client, registry.current.keys, login);
     if (token === undefined || client.backchannelLogoutUri === undefined) return { outcome: 'failed' };
     try {
-      const status = await fetch.post(client.backchannelLogoutUri, new URLSearchParams({ logout_token: token }));
+      const form = new URLSearchParams({ logout_token: token });
+      const status = await fetch.post(client.backchannelLogoutUri, form, client.namespace);
       if (status >= 200 && status < 300) return { outcome: 'delivered' };
       return REFUSED.has(status) ? { outcome: 'refused', reason: 'refused' } : { outcome: 'failed' };
     } catch (error) {

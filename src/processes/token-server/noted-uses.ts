@@ -10,7 +10,7 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import { RecentValues } from '../../oauth/values/recent-values.ts';
 
-/** People at clients of whom this replica knows when it last noted a use: of more it asks the store more often. */
+/** Pairs of a person and a client whose last noted use this replica remembers; the store judges the uses of others. */
 const MIN_REMEMBERED = 20_000;
 
 export interface NotedUsesParts {

@@ -23,8 +23,10 @@ const LONGEST_PAUSE = 600_000;
 /** A client is tried for so long after the end of the session. */
 const TRIED_FOR = 3_600_000;
 
-/** The grants of so many are revoked at once; more are left to the sweep. */
+/** The grants of so many are revoked at once; more wait. */
 const MOST_AT_ONCE = 16;
+/** More than wait are left to the sweep: those of ten sessions with as many logins as are noted. */
+const MOST_WAITING = 1000;
 
 export interface SessionLogoutsParts {
   readonly stores: Pick<Stores, 'logouts' | 'grants'>;
@@ -46,6 +48,8 @@ export class SessionLogouts {
   readonly #pauses = new Map<string, number>();
   /** By `sid` and client. */
   readonly #underWay = new Map<string, Promise<void>>();
+  /** In the order they came. */
+  readonly #waiting: OwedLogout[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -65,13 +69,16 @@ export class SessionLogouts {
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+    this.#waiting.length = 0;
     await Promise.all(this.#underWay.values());
     await this.#turns.stop();
   }
 
   /** Begins to settle what a session owes that ended just now. */
   enqueue(owed: readonly OwedLogout[]): void {
-    for (const each of owed) if (!this.#isStopped && this.#underWay.size < MOST_AT_ONCE) this.#begin(each);
+    if (this.#isStopped) return;
+    this.#waiting.push(...owed.slice(0, MOST_WAITING - this.#waiting.length));
+    this.#beginWaiting();
   }
 
   /** Begins to settle what is owed in every shard, and resolves before clients are notified; an unavailable shard is left to the next sweep. */
@@ -102,12 +109,23 @@ export class SessionLogouts {
     );
   }
 
+  #beginWaiting(): void {
+    while (this.#underWay.size < MOST_AT_ONCE) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#begin(next);
+    }
+  }
+
   #begin(owed: OwedLogout): void {
     const name = nameOf(owed);
     if (this.#underWay.has(name) || this.#notices.has(name)) return;
     const done = this.#settle(owed)
       .catch((error) => this.#noteFault(error))
-      .finally(() => this.#underWay.delete(name));
+      .finally(() => {
+        this.#underWay.delete(name);
+        this.#beginWaiting();
+      });
     this.#underWay.set(name, done);
   }
 
@@ -121,11 +139,10 @@ export class SessionLogouts {
   }
 
   #addNotice(client: Client, owed: OwedLogout): void {
-    if (this.#isStopped || this.#isPaused(client)) return;
+    if (this.#isStopped || (this.#isPaused(client) && !this.#isOld(owed))) return;
     const name = nameOf(owed);
     const isTaken = this.#turns.add(client.namespace, async () => {
-      // An earlier notice to the client may have failed since.
-      if (!this.#isPaused(client)) await this.#notify(owed).catch((error) => this.#noteFault(error));
+      await this.#notify(owed).catch((error) => this.#noteFault(error));
       this.#notices.delete(name);
     });
     if (isTaken) this.#notices.add(name);
@@ -133,17 +150,27 @@ export class SessionLogouts {
 
   async #notify(owed: OwedLogout): Promise<void> {
     const { logouts } = this.#stores;
+    const client = this.#delivery.recipient(owed);
+    // An earlier notice to the client may have failed since.
+    const isPaused = client !== undefined && this.#isPaused(client);
+    if (isPaused && !this.#isOld(owed)) return;
     const triesBefore = await logouts.take(owed, LEASE);
     if (triesBefore === undefined) return;
-    const client = this.#delivery.recipient(owed);
-    if (client !== undefined && (await this.#delivery.deliver(client, owed)) === 'failed') {
-      const now = this.#clock.now();
+    if (isPaused) {
+      // What a client without answers is owed does not grow beyond what comes in that time.
+      this.#delivery.giveUp(client, owed);
+    } else if (client !== undefined && (await this.#delivery.deliver(client, owed)) === 'failed') {
       const pause = Math.min(FIRST_PAUSE * 2 ** triesBefore, LONGEST_PAUSE);
-      this.#pauses.set(client.uid, now + pause);
-      if (now + pause < owed.since + TRIED_FOR) return await logouts.postpone(owed, pause);
+      this.#pauses.set(client.uid, this.#clock.now() + pause);
+      if (!this.#isOld(owed, pause)) return await logouts.postpone(owed, pause);
       this.#delivery.giveUp(client, owed);
     }
     await logouts.settle(owed);
+  }
+
+  /** Whether it is tried no more, after so many milliseconds. */
+  #isOld({ since }: OwedLogout, after = 0): boolean {
+    return this.#clock.now() + after >= since + TRIED_FOR;
   }
 
   #isPaused({ uid }: Client): boolean {

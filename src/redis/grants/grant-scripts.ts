@@ -235,7 +235,7 @@ export const REVOKE: Script = {
   name: 'grantRevoke',
   keys: 1,
   allowsOom: true,
-  lua: "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'z', 1) end",
+  lua: "if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('HSET', KEYS[1], 'z', 1) end return 0",
 };
 
 /** KEYS grant; ARGV offset. */

@@ -104,9 +104,11 @@ export class RedisGrants implements GrantStore {
     ];
     const keys = [...own, ...this.#watermarks.keysOfPerson(clientUid, subject), ...ofSession];
     const args = [codeLifetime, retention, authTime, secretHash, ...loginWords(clientUid, login), ...written];
-    const [outcome, ...inIndex] = await this.#issue({ script: ISSUE, keys, args });
-    if (outcome !== 'full') return outcome === 'issued' ? { outcome, evicted: [] } : { outcome };
-    return await this.#issueEvicting({ script: ISSUE_EVICTING, keys, args }, shardOf(grant.grantId), inIndex);
+    const shard = shardOf(grant.grantId);
+    const { outcome, forgotten, others } = await this.#issue({ script: ISSUE, keys, args });
+    if (outcome === 'full') return await this.#issueEvicting({ script: ISSUE_EVICTING, keys, args }, shard, others);
+    if (outcome !== 'issued') return { outcome };
+    return { outcome, evicted: [], forgotten: await this.#ended(shard, forgotten) };
   }
 
   /** Issues where the index is full. @param inIndex the ids in it, without their shard */
@@ -115,15 +117,27 @@ export class RedisGrants implements GrantStore {
     const known = inIndex.map(keyOf);
     // A script's keys are fixed in number.
     const filling = Array.from({ length: MOST_RECORDS - known.length }, () => action.keys[0] as string);
-    const [outcome, ...removed] = await this.#issue({ ...action, keys: [...action.keys, ...known, ...filling] });
+    const answer = await this.#issue({ ...action, keys: [...action.keys, ...known, ...filling] });
+    const { outcome, forgotten, others } = answer;
     if (outcome !== 'issued') return { outcome: outcome === 'signed_out' ? outcome : 'outdated' };
     // A fail-over may lose the removal.
-    for (const id of removed) this.#connection.recordForReplay({ script: REVOKE, keys: [keyOf(id)] });
-    return { outcome, evicted: removed.map((id) => `${shard}.${id}`) };
+    for (const id of others) this.#connection.recordForReplay({ script: REVOKE, keys: [keyOf(id)] });
+    const evicted = others.map((id) => `${shard}.${id}`);
+    return { outcome, evicted, forgotten: await this.#ended(shard, forgotten) };
   }
 
-  async #issue(action: Action): Promise<readonly [outcome: IssueOutcome | 'full', ...ids: string[]]> {
-    return (await this.#connection.run(action)) as [IssueOutcome | 'full', ...string[]];
+  async #issue(action: Action): Promise<IssueReply> {
+    const [outcome, forgotten = '', ...others] = (await this.#connection.run(action)) as [
+      IssueReply['outcome'],
+      ...string[],
+    ];
+    return { outcome, forgotten, others };
+  }
+
+  /** Ends the grant of a login that is noted no more. @param id without its shard, empty for none @returns the grant if it lived */
+  async #ended(shard: string, id: string): Promise<string | undefined> {
+    const grantId = `${shard}.${id}`;
+    return id !== '' && (await this.#end(grantId)) ? grantId : undefined;
   }
 
   /**
@@ -185,10 +199,16 @@ export class RedisGrants implements GrantStore {
   }
 
   async revoke(grantId: string): Promise<void> {
+    await this.#end(grantId);
+  }
+
+  /** @returns whether the grant lived */
+  async #end(grantId: string): Promise<boolean> {
     const revocation = { script: REVOKE, keys: [this.#keys.grant(grantId)] };
-    const { acknowledged } = await this.#connection.runDurably(revocation);
+    const { reply, acknowledged } = await this.#connection.runDurably(revocation);
     this.#connection.recordForReplay(revocation);
     if (!acknowledged) throw unacknowledged(REVOKE);
+    return reply === 1;
   }
 
   async read(grantId: string): Promise<GrantState | undefined> {
@@ -269,10 +289,19 @@ export class RedisGrants implements GrantStore {
 
 type IssueOutcome = IssueAnswer['outcome'];
 
-/** The arguments of the script about a login: session id, `sid`, whether its grant survives, MAC, client uid. */
+/** What the script that issues replies. */
+interface IssueReply {
+  readonly outcome: IssueOutcome | 'full';
+  /** The grant of a login that is noted no more, without its shard; empty for none. */
+  readonly forgotten: string;
+  /** Where it is `full` the ids in the index, else those of the evicted grants. */
+  readonly others: readonly string[];
+}
+
+/** The arguments of the script about a login: session id, `sid`, whether its grant survives, MAC, client uid, namespace. */
 function loginWords(clientUid: string, login: Login | undefined): readonly (string | number)[] {
-  if (login === undefined) return ['', '', '', '', ''];
-  return [login.sessionId, login.sid, login.offline ? 1 : 0, login.mac ?? '', clientUid];
+  if (login === undefined) return ['', '', '', '', '', ''];
+  return [login.sessionId, login.sid, login.offline ? 1 : 0, login.mac ?? '', clientUid, login.namespace];
 }
 
 /** A script that redeems or rotates a grant, with its deadline. */

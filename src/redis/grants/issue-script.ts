@@ -51,10 +51,11 @@ end
 /**
  * KEYS grant, the index of its person's grants at its client, then the user, consent and global watermark of its shard,
  * the session, and of its person sessions and logins; ARGV offset, code lifetime, retention, authTime, SHA-256 of the
- * secret, of a login session id, `sid`, `1` where it survives or `0`, MAC and client uid, else five
- * empty texts, then name and value of each other field of the
- * record. Replies with the outcome and the ids of the evicted grants. Where the index is full nothing is written, and
- * the reply is `full` with the ids in it: {@link ISSUE_EVICTING} declares their grants.
+ * secret, of a login session id, `sid`, `1` where it survives or `0`, MAC, client uid and namespace, else six empty
+ * texts, then name and value of each other field of the record. Replies with the outcome, the id of the grant that ends
+ * because its session notes its login no more, or an empty text, and the ids of the evicted grants. Where the index is
+ * full nothing is written, and the reply is `full`, a blank text, and the ids in it: {@link ISSUE_EVICTING} declares their
+ * grants.
  */
 export const ISSUE: Script = {
   name: 'grantIssue',
@@ -71,10 +72,10 @@ if session ~= '' then
 end
 local is_evicting = #KEYS > ${OWN_KEYS}
 if not is_evicting and redis.call('ZCARD', KEYS[2]) >= ${MOST_RECORDS} then
-  return { 'full', unpack(redis.call('ZRANGE', KEYS[2], 0, ${MOST_RECORDS - 1})) }
+  return { 'full', '', unpack(redis.call('ZRANGE', KEYS[2], 0, ${MOST_RECORDS - 1})) }
 end
 local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[4], 'x', string.sub(ARGV[5], 1, 27), 'm', history() }
-for at = 11, #ARGV, 2 do
+for at = 12, #ARGV, 2 do
   local name, value = ARGV[at], ARGV[at + 1]
   for from = 1, math.max(1, #value), 63 do
     fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
@@ -84,14 +85,17 @@ end
 -- First: while the memory is full this is refused, and nothing is removed.
 redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
+local forgotten = ''
 if session ~= '' then
-  note_login(KEYS[8], ARGV[7], tonumber(session_ends), { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now })
+  local login = { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now, ARGV[11] }
+  local leaving = note_login(KEYS[8], ARGV[7], tonumber(session_ends), login)
+  if leaving and leaving[3] == 0 then forgotten = leaving[2] end
 end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
-return { 'issued', unpack(evicted) }
+return { 'issued', forgotten, unpack(evicted) }
 `,
 };
 

@@ -12,27 +12,37 @@ import { CLOCK } from '../scripts/script-clock.ts';
 import { split } from './spaced-list.ts';
 
 /**
- * Lua: `note_login(key, sid, ends, login)` appends to the logins of a session as `withLogin` of memory/logins.ts does, and
- * `keep_logins(key, sid, ends)` gives them another end. Both need `CLOCK`.
+ * Lua: `note_login(key, sid, ends, login)` appends to the logins of a session and returns the one that makes room, as
+ * `MemoryLogins.note` does, and `keep_logins(key, sid, ends)` gives them another end. Both need `CLOCK`.
  */
 export const NOTING = `
 local function keep_noted(key, sid, ends, json)
   redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
   if redis.call('PTTL', key) < ends - now then expire(key, ends) end
 end
+-- The place of the oldest login of those that have the most with their value of a field.
+local function oldest_of_most(logins, field)
+  local counts, most = {}, 1
+  for _, each in ipairs(logins) do counts[each[field]] = (counts[each[field]] or 0) + 1 end
+  for at, each in ipairs(logins) do
+    if counts[each[field]] > counts[logins[most][field]] then most = at end
+  end
+  return most
+end
 local function note_login(key, sid, ends, login)
   local noted = redis.call('HGET', key, sid)
   local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
   logins[#logins + 1] = login
+  local leaving
   if #logins > ${NOTED_LOGINS} then
-    local counts, most = {}, 1
-    for _, each in ipairs(logins) do counts[each[1]] = (counts[each[1]] or 0) + 1 end
+    local namespace, own, places = logins[oldest_of_most(logins, 6)][6], {}, {}
     for at, each in ipairs(logins) do
-      if counts[each[1]] > counts[logins[most][1]] then most = at end
+      if each[6] == namespace then own[#own + 1], places[#places + 1] = each, at end
     end
-    table.remove(logins, most)
+    leaving = table.remove(logins, places[oldest_of_most(own, 1)])
   end
   keep_noted(key, sid, ends, cjson.encode(logins))
+  return leaving
 end
 local function keep_logins(key, sid, ends)
   local noted = redis.call('HGET', key, sid)

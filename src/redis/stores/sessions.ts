@@ -120,10 +120,11 @@ return ended
 `,
 };
 
+/** ARGV offset, how many at most; all where it is negative. Those that may live longest come first. */
 const INDEXED: Script = {
   name: 'sessionIndexed',
   keys: 1,
-  lua: `${CLOCK}return redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')`,
+  lua: `${CLOCK}return redis.call('ZRANGE', KEYS[1], '+inf', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, ARGV[2])`,
 };
 
 /** Sessions of one person read at a time: they must not use up the capacity for all other requests. */
@@ -197,11 +198,9 @@ export class RedisSessions implements SessionStore {
     for (const sessionId of ended) this.#connection.recordForReplay(this.#ending({ sessionId, subject, sid: '' }));
   }
 
-  async list(subject: string): Promise<readonly Session[]> {
-    const sessionIds = (await this.#connection.run({
-      script: INDEXED,
-      keys: [this.#keys.sessionsOfUser(subject)],
-    })) as string[];
+  async list(subject: string, most = -1): Promise<readonly Session[]> {
+    const keys = [this.#keys.sessionsOfUser(subject)];
+    const sessionIds = (await this.#connection.run({ script: INDEXED, keys, args: [most] })) as string[];
     const read = (sessionId: string) => this.#session(READ, { sessionId, subject });
     const { values, failed } = await attemptEach(sessionIds, BATCH, read);
     if (failed[0] !== undefined) throw failed[0].error;

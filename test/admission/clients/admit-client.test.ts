@@ -164,6 +164,30 @@ describe('the audiences of a client', () => {
   });
 });
 
+describe('the default audience', () => {
+  const issuer = 'https://id.example';
+  const faultsOf = (spec: object, settings: object = { issuer }) => {
+    const policy = policyDocument({ allow: { audiences: ['**'] } });
+    return judgeOne([clientDocument({ ...WEB, ...spec }), policy], settings).faults.map(({ path }) => path);
+  };
+
+  it.each([{}, { audiences: ['urn:a'] }, { audiences: ['urn:a', 'urn:b'] }, { resources: [{ name: 'a' }] }])(
+    'given %j, may be the issuer where a scope is openid, and nowhere else',
+    (spec) => {
+      const withIssuer = { ...spec, scopes: ['openid'], defaultScopes: [], defaultAudience: issuer };
+      expect(faultsOf(withIssuer)).toEqual([]);
+      expect(faultsOf({ ...withIssuer, scopes: ['team/read'] })).toEqual([['spec', 'defaultAudience']]);
+    },
+  );
+
+  it('given another web address → InvalidAudience; where the issuer is not known, it may be it', () => {
+    const spec = { scopes: ['openid'], defaultScopes: [], audiences: ['urn:a'], defaultAudience: `${issuer}/` };
+    expect(faultsOf(spec)).toEqual([['spec', 'defaultAudience']]);
+    expect(faultsOf(spec, {})).toEqual([]);
+    expect(faultsOf({ ...spec, defaultAudience: 'urn:b' }, {})).toEqual([['spec', 'defaultAudience']]);
+  });
+});
+
 describe('a refused client', () => {
   it('is not served, and what follows from acceptance is not known', () => {
     const { client, conditions, wantsSecret } = judgeOne([clientDocument({ ...MACHINE, audiences: ['urn:other'] })], {
@@ -228,6 +252,27 @@ describe('a refused client', () => {
     expect(faultsOf({ accessTokenLifetime: '86401s' })).toContain('InvalidTokenSettings');
     expect(faultsOf({ refreshTokenIdleLifetime: '0s' })).toEqual(['InvalidTokenSettings']);
     expect(faultsOf({ refreshTokenReuseGrace: '61s' })).toEqual(['InvalidTokenSettings']);
+  });
+
+  it.each([
+    ['the baseline', undefined, '1h', '3601s'],
+    ['a policy', '10h', '36000s', '36001s'],
+    ['a policy of the greatest lifetime', '24h', '86400s', undefined],
+    ['a policy that says more than there is', '48h', '24h', undefined],
+  ])('may have ID tokens for 1m to what %s permits, and not a second more', (_, limit, most, tooLong) => {
+    const allow = { scopes: ['openid', 'team-a/*'] };
+    const policy = policyDocument({ allow, limits: limit === undefined ? {} : { maxIdTokenLifetime: limit } });
+    const faultsOf = (idTokenLifetime: string, scopes = ['openid']) =>
+      judgeOne([clientDocument({ ...WEB, scopes, tokens: { idTokenLifetime } }), policy]).faults.map(
+        ({ reason }) => reason,
+      );
+    expect([faultsOf('1m'), faultsOf('60s'), faultsOf(most)]).toEqual([[], [], []]);
+    expect(faultsOf('59s')).toEqual(['InvalidTokenSettings']);
+    expect(faultsOf('86401s')).toContain('InvalidTokenSettings');
+    if (tooLong === undefined) return;
+    expect(faultsOf(tooLong)).toEqual(['PolicyViolation']);
+    // Without openid there is no ID token to limit.
+    expect(faultsOf(tooLong, ['team-a/read'])).toEqual([]);
   });
 });
 

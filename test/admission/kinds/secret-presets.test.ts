@@ -17,7 +17,7 @@ function manifestWith(clientSecret: object): OAuthClientManifest {
     apiVersion: 'grantry.dev/v1alpha1',
     kind: 'OAuthClient',
     metadata: { name: 'app', namespace: 'team' },
-    spec: { grantTypes: ['client_credentials'], auth: { clientSecret } },
+    spec: { grantTypes: ['client_credentials'], scopes: ['openid', 'email'], auth: { clientSecret } },
   });
   if (manifest === undefined) throw new Error(JSON.stringify(faults));
   return manifest;
@@ -43,6 +43,8 @@ const GRAFANA = {
   GF_AUTH_GENERIC_OAUTH_CLIENT_SECRET: 's3cret',
   GF_AUTH_GENERIC_OAUTH_AUTH_URL: 'https://id.example/authorize',
   GF_AUTH_GENERIC_OAUTH_TOKEN_URL: 'https://id.example/token',
+  GF_AUTH_GENERIC_OAUTH_API_URL: 'https://id.example/userinfo',
+  GF_AUTH_GENERIC_OAUTH_SCOPES: 'openid email',
   GF_AUTH_GENERIC_OAUTH_USE_PKCE: 'true',
   OAUTH_ISSUER: 'https://id.example',
 };
@@ -74,7 +76,7 @@ describe('a preset', () => {
       supportedAuthMethods: ['client_secret_basic'],
     };
     expect(clientFaults(spec, supported)).toEqual([]);
-    expect(spec.auth.clientSecret && secretTemplateFaults(spec.auth.clientSecret)).toEqual([]);
+    expect(spec.auth.clientSecret && secretTemplateFaults(spec.auth.clientSecret, spec.scopes)).toEqual([]);
   });
 
   it('gives way to what the manifest says itself, field by field', () => {
@@ -127,14 +129,33 @@ describe('a preset', () => {
   });
 });
 
+it('literals with each variable → addresses of the issuer, and what the client has', () => {
+  const names = ['CLIENT_ID', 'ISSUER', 'TOKEN_ENDPOINT', 'USERINFO_ENDPOINT', 'END_SESSION_ENDPOINT', 'JWKS_URI'];
+  const extraData = Object.fromEntries(
+    [...names, 'AUTHORIZATION_ENDPOINT', 'SCOPES'].map((name) => [name, `<\${${name}}>`]),
+  );
+  expect(secretFor({ extraData }).stringData).toMatchObject({
+    CLIENT_ID: '<team.app>',
+    ISSUER: '<https://id.example>',
+    AUTHORIZATION_ENDPOINT: '<https://id.example/authorize>',
+    TOKEN_ENDPOINT: '<https://id.example/token>',
+    USERINFO_ENDPOINT: '<https://id.example/userinfo>',
+    END_SESSION_ENDPOINT: '<https://id.example/logout>',
+    JWKS_URI: '<https://id.example/.well-known/jwks.json>',
+    SCOPES: '<openid email>',
+  });
+});
+
 it('the guide has a line and a client for each preset, whose Secret is the one its consumer expects', () => {
   const guide = readFileSync(join(import.meta.dirname, '../../../docs/guides/consumers.md'), 'utf8');
   const names = PRESET_NAMES.filter((name) => name !== 'none').toSorted();
   expect([...guide.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name = '']) => name).toSorted()).toEqual(names);
   const shown = [...guide.matchAll(/```yaml\n(apiVersion: grantry.*?)```/gs)]
     .flatMap(([, yaml = '']) => parseAllDocuments(yaml))
-    .map((document) => document.toJS().spec.auth.clientSecret as { readonly preset?: string });
-  expect(shown.flatMap(({ preset = [] }) => preset).toSorted()).toEqual(names);
+    .map((document) => document.toJS() as { readonly spec: { readonly auth?: { readonly clientSecret?: object } } })
+    .flatMap(({ spec }) => spec.auth?.clientSecret ?? [])
+    .map((clientSecret): { readonly preset?: string } => clientSecret);
+  expect([...new Set(shown.flatMap(({ preset = [] }) => preset))].toSorted()).toEqual(names);
   for (const { preset, ...own } of shown) {
     if (preset !== undefined) expect(secretFor({ preset, ...own })).toMatchObject(EXPECTED[preset] ?? {});
   }

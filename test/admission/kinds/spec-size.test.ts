@@ -57,11 +57,16 @@ describe.each(['refuse', 'ignore'] as const)('where unknown fields are %sd', (un
 });
 
 it('literals of 64 KiB, each variable counted as 256 bytes → accepted; a byte more → InvalidSecretTemplate', async () => {
-  const faultsOf = async (extraData: object) => {
-    const { clients } = await judge([clientDocument({ ...MACHINE, auth: { clientSecret: { extraData } } })]);
+  const faultsOf = async (extraData: object, scopes: readonly string[] = []) => {
+    const { clients } = await judge([clientDocument({ ...MACHINE, scopes, auth: { clientSecret: { extraData } } })]);
     return clients.flatMap(({ faults }) => faults.map(({ reason, path }) => [reason, ...path.slice(3)]));
   };
   const most = { one: `\${ISSUER}`.repeat(200), other: `\${JWKS_URI}`.repeat(56) };
   expect(await faultsOf(most)).toEqual([]);
   expect(await faultsOf({ ...most, more: 'x' })).toEqual([['InvalidSecretTemplate', 'extraData']]);
+  // The scopes count as they are, where that is more.
+  const scopes = Array.from({ length: 8 }, (_, index) => `team/${index}${'x'.repeat(121)}`);
+  const withScopes = { scopes: `\${SCOPES}`.repeat(64), rest: 'x'.repeat(64 * KIBIBYTE - 64 * (8 * 128 - 1)) };
+  expect(await faultsOf(withScopes, scopes)).toEqual([]);
+  expect(await faultsOf({ ...withScopes, more: 'x' }, scopes)).toEqual([['InvalidSecretTemplate', 'extraData']]);
 });

@@ -29,6 +29,8 @@ const PRESETS: readonly (readonly [string, (name: string) => object, object])[] 
       GF_AUTH_GENERIC_OAUTH_CLIENT_SECRET: SECRET,
       GF_AUTH_GENERIC_OAUTH_AUTH_URL: `${ISSUER}/authorize`,
       GF_AUTH_GENERIC_OAUTH_TOKEN_URL: `${ISSUER}/token`,
+      GF_AUTH_GENERIC_OAUTH_API_URL: `${ISSUER}/userinfo`,
+      GF_AUTH_GENERIC_OAUTH_SCOPES: `${team}/read`,
       GF_AUTH_GENERIC_OAUTH_USE_PKCE: 'true',
       OAUTH_ISSUER: ISSUER,
     }),

@@ -20,6 +20,13 @@ const FLOOD = 10 * CLIENTS_PER_NAMESPACE;
 
 type Spec = Readonly<Record<string, unknown>>;
 
+/** A client that signs people in, as every tenant may have. */
+const PEOPLE = {
+  grantTypes: ['authorization_code'],
+  redirectUris: ['https://app.example.com/callback'],
+  scopes: ['openid'],
+};
+
 /** One thing a tenant tries. */
 interface Move {
   readonly move: string;
@@ -220,6 +227,22 @@ describeRedis('a hostile tenant', () => {
       attempt: () => verdictOnNew({ audiences: [ISSUER] }),
       refusal: 'InvalidAudience',
     },
+    ...(
+      [
+        ['asks for the groups of people', { scopes: ['openid', 'groups'] }, 'PolicyViolation'],
+        ['signs people in without their consent', { consent: 'Skip' }, 'PolicyViolation'],
+        [
+          'has the API server called when a person signs out',
+          { backchannelLogoutUri: 'https://kubernetes.default.svc/api' },
+          'PolicyViolation',
+        ],
+        [
+          'has the metadata server called when a person signs out',
+          { backchannelLogoutUri: 'https://169.254.169.254/latest' },
+          'InvalidManifest',
+        ],
+      ] as const
+    ).map(([move, spec, refusal]) => ({ move, attempt: () => verdictOnNew({ ...PEOPLE, ...spec }), refusal })),
     {
       move: 'points at the Secret of another namespace by a path',
       attempt: () => verdictOnNew({ auth: { clientSecret: { secretName: `../${victim.namespace}/app-oauth` } } }),
@@ -376,6 +399,18 @@ describeRedis('a hostile tenant', () => {
         return await verdictOnNew({ clientId: `${victim.namespace}.ap` });
       },
       refusal: 'ClientIdNotPermitted',
+    },
+    {
+      move: 'asks for more groups of people than its policy gives',
+      attempt: async () => {
+        const name = nextName();
+        await permit({ allow: { scopes: ['openid', 'groups'], groups: ['team-*'] } });
+        const spec = { ...PEOPLE, scopes: ['openid', 'groups'] };
+        await post('oauthclients', client(name, { ...spec, groups: ['team-a', 'team-b*'] }));
+        await until('the policy counts', async () => (await verdictOn(name)) === 'Ready');
+        return await verdictOnNew({ ...spec, groups: ['team*'] });
+      },
+      refusal: 'PolicyViolation',
     },
     {
       move: 'makes a client whose own id a policy lists for a client of another namespace',

@@ -214,6 +214,8 @@ describe('the rules of the CRDs', () => {
     ['must be at least 24h', { auth: { clientSecret: { rotation: { interval: '23h59m' } } } }],
     ['must be from 1s to 24h', { tokens: { accessTokenLifetime: '24h1s' } }],
     ['must be from 1s to 24h', { tokens: { accessTokenLifetime: '0s' } }],
+    ['must be from 1m to 24h', { tokens: { idTokenLifetime: '24h1s' } }],
+    ['must be from 1m to 24h', { tokens: { idTokenLifetime: '59s' } }],
     ['must be from 1s to 8784h', { tokens: { refreshTokenLifetime: '8784h1s' } }],
     ['must be from 1s to 8784h', { tokens: { refreshTokenIdleLifetime: '0s' } }],
     ['must be at most 60s', { tokens: { refreshTokenReuseGrace: '61s' } }],

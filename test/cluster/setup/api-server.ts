@@ -62,7 +62,7 @@ export class ApiServer {
   #etcd: KeptProcess | undefined;
   #server: KeptProcess | undefined;
 
-  private constructor(assets: string, ports: { etcd: number; peer: number; secure: number }) {
+  private constructor(assets: string, ports: { etcd: number; peer: number; secure: number }, more: readonly string[]) {
     const folder = mkdtempSync(join(tmpdir(), 'grantry-cluster-'));
     const file = (name: string) => join(folder, name);
     const adminToken = randomBytes(24).toString('hex');
@@ -105,13 +105,18 @@ export class ApiServer {
       '--service-cluster-ip-range=10.96.0.0/16',
       // It would publish its own address, and refuses a loopback one.
       '--endpoint-reconciler-type=none',
+      ...more,
     ];
   }
 
-  /** Starts a pair of its own, in about 3 s. `assets`: where the programs are, if that is known. */
-  static async start(assets = findAssets()): Promise<ApiServer> {
+  /**
+   * Starts a pair of its own, in about 3 s.
+   * @param assets where the programs are, if that is known
+   * @param more further arguments of kube-apiserver
+   */
+  static async start(assets = findAssets(), more: readonly string[] = []): Promise<ApiServer> {
     const etcd = await freePort(2);
-    const server = new ApiServer(assets, { etcd, peer: etcd + 1, secure: await freePort() });
+    const server = new ApiServer(assets, { etcd, peer: etcd + 1, secure: await freePort() }, more);
     await server.start();
     return server;
   }
@@ -120,10 +125,12 @@ export class ApiServer {
   async start(): Promise<void> {
     const { assets, folder } = this.address;
     if (this.#etcd === undefined || this.#etcd.hasEnded) {
-      this.#etcd = new KeptProcess(join(assets, 'etcd'), this.#etcdArguments, join(folder, 'etcd.log'));
+      this.#etcd = new KeptProcess(join(assets, 'etcd'), this.#etcdArguments, {
+        logFile: join(folder, 'etcd.log'),
+      });
     }
     if (this.#server === undefined || this.#server.hasEnded) {
-      this.#server = new KeptProcess(join(assets, 'kube-apiserver'), this.#arguments, this.logFile);
+      this.#server = new KeptProcess(join(assets, 'kube-apiserver'), this.#arguments, { logFile: this.logFile });
     }
     await until(
       'the API server is ready',

@@ -4,6 +4,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 
+export interface KeptProcessOptions {
+  /** What it prints is appended to this file. */
+  readonly logFile: string;
+  /** Variables beside those of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
 /** A program from its start to its end. */
 export class KeptProcess {
   readonly #name: string;
@@ -12,11 +19,12 @@ export class KeptProcess {
   readonly #guard: ChildProcess;
   readonly #endWithUs = () => this.#child.kill('SIGKILL');
 
-  /** Starts it; what it prints is appended to `logFile`. */
-  constructor(program: string, args: readonly string[], logFile: string) {
+  /** Starts it. */
+  constructor(program: string, args: readonly string[], { logFile, environment = {} }: KeptProcessOptions) {
     this.#name = program;
     this.#logFile = logFile;
-    this.#child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const env = { ...process.env, ...environment };
+    this.#child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
     this.#child.on('error', () => {});
     const log = createWriteStream(logFile, { flags: 'a' });
     this.#child.stdout?.pipe(log, { end: false });

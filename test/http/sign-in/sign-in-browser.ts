@@ -39,14 +39,14 @@ export class TestBrowser {
   }
 
   async send(method: string, path: string, headers: Readonly<Record<string, string>>, body?: string): Promise<Page> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const cookie = cookieHeader(this.cookies);
     const response = await fetch(`${this.#connect}${path}`, {
       method,
       redirect: 'manual',
       headers: { accept: 'text/html', ...(cookie && { cookie }), ...headers },
       ...(body !== undefined && { body }),
     });
-    for (const line of response.headers.getSetCookie()) this.#keep(line);
+    for (const line of response.headers.getSetCookie()) keepCookie(this.cookies, line);
     return {
       status: response.status,
       headers: response.headers,
@@ -54,14 +54,20 @@ export class TestBrowser {
       location: response.headers.get('location') ?? undefined,
     };
   }
+}
 
-  #keep(line: string): void {
-    const [pair = '', ...attributes] = line.split(/; */);
-    const [name = '', value = ''] = pair.split('=');
-    const gone = attributes.some((attribute) => /^(max-age=0|expires=thu, 01 jan 1970)/i.test(attribute));
-    if (gone) this.cookies.delete(name);
-    else this.cookies.set(name, value);
-  }
+/** What a browser makes of a `Set-Cookie` header. */
+export function keepCookie(cookies: Map<string, string>, line: string): void {
+  const [pair = '', ...attributes] = line.split(/; */);
+  const [name = '', ...parts] = pair.split('=');
+  const gone = attributes.some((attribute) => /^(max-age=0|expires=thu, 01 jan 1970)/i.test(attribute));
+  if (gone) cookies.delete(name);
+  else cookies.set(name, parts.join('='));
+}
+
+/** What a browser sends back. */
+export function cookieHeader(cookies: ReadonlyMap<string, string>): string {
+  return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
 }
 
 /** The value of a hidden field of a page; fails the test when the page has none of this name. */

@@ -14,7 +14,7 @@ import type { IdentityProvider } from '../../../src/oauth/registry/identity-prov
 import type { SigningKey } from '../../../src/oauth/registry/keys.ts';
 import type { Resource } from '../../../src/oauth/registry/resource.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
-import { type Grantry, type LogLine, PKCE, startGrantry } from '../../grantry.ts';
+import { type Grantry, type LogLine, PKCE, startGrantry, type TestClock } from '../../grantry.ts';
 import { aClient } from '../../oauth/a-client.ts';
 import { TestBrowser } from './sign-in-browser.ts';
 
@@ -58,6 +58,10 @@ export interface WorldOptions {
   readonly providers?: readonly IdentityProvider[];
   /** Whether there are no local users. */
   readonly hasNoUsers?: boolean;
+  /** Default: those in memory. */
+  readonly stores?: Stores;
+  /** Default: one of its own. */
+  readonly clock?: TestClock;
 }
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -90,6 +94,10 @@ export interface World {
   mendStores(): void;
   /** The calls of stores so far, as `sessions.use`; without those about the list of users, which no request makes. */
   storeCalls(): readonly string[];
+  /** Begins what ended sessions owe and no replica is at; resolves before clients are notified. */
+  sweepLogouts(): Promise<void>;
+  /** Resolves when the store knows the people of now. */
+  usersSettled(): Promise<void>;
   subject(username: string): string;
   /** The reason in the last request's log line. */
   lastReason(): string | undefined;
@@ -110,7 +118,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
   const broken = new Map<keyof Stores, unknown>();
   const silent = new Set<keyof Stores>();
   const calls: string[] = [];
-  let memory: Stores | undefined;
+  let stores: Stores | undefined;
   const grantry = await startGrantry({
     clients,
     resources: options.resources ?? [],
@@ -121,8 +129,9 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.keys && { keys: options.keys }),
     ...(options.fetch && { fetch: options.fetch }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
-    wrapStores: (stores) => {
-      memory = stores;
+    ...(options.clock && { clock: options.clock }),
+    wrapStores: (inMemory) => {
+      stores = options.stores ?? inMemory;
       return breakable(stores, { broken, silent, calls });
     },
   });
@@ -132,7 +141,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
   return {
     issuer,
     post,
-    stores: memory ?? grantry.stores,
+    stores: stores ?? grantry.stores,
     get events() {
       return eventsOf(grantry.audits());
     },
@@ -153,6 +162,8 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
       silent.clear();
     },
     storeCalls: () => calls.filter((call) => !call.startsWith('users.')),
+    sweepLogouts: () => grantry.server.logouts.sweep(),
+    usersSettled: () => grantry.usersSettled(),
     subject: (username) => SUBJECTS[username] ?? 'nobody',
     lastReason: () => grantry.logs().findLast(({ route }) => route !== undefined)?.reason as string | undefined,
     metrics: async () => (await fetch(grantry.adminUrl('/metrics'))).text(),
@@ -168,7 +179,8 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 /** `team-1` to `team-25`, and one that is no team. */
 const GROUPS_OF_ALICE = ['<b>admins', ...Array.from({ length: 25 }, (_, index) => `team-${index + 1}`)];
 
-function people(disabled: readonly string[], changed?: string) {
+/** The people of the tests. */
+export function people(disabled: readonly string[], changed?: string) {
   const entry = (username: string) => ({
     username,
     passwordHash: username === changed ? anotherHash : passwordHash,

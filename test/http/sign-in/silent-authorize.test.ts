@@ -1,76 +1,13 @@
 // `prompt=none` (OpenID Connect Core §3.1.2.1): a code or an error at once. Nothing is shown, stored or set.
 
 import { describe, expect, it } from 'vitest';
-import { hintFor, idTokenKey, OPENID, openidPath, type Query, signedIn } from './openid-world.ts';
-import { answerOf, type TestBrowser } from './sign-in-browser.ts';
-import { aWorld, CALLBACK, NATIVE, type World } from './sign-in-world.ts';
-
-const ASKS = { ...OPENID, consent: 'Required' } as const;
-const PUBLIC = { ...NATIVE, scopes: ['openid'], consent: 'Skip', redirectUris: ['http://localhost:8000'] } as const;
-const key = await idTokenKey();
+import { ASKS, browserOf, key, SILENT_CASES } from './openid/silent-cases.ts';
+import { OPENID, openidPath, signedIn } from './openid-world.ts';
+import { answerOf } from './sign-in-browser.ts';
+import { aWorld, CALLBACK } from './sign-in-world.ts';
 
 /** All that an unanswered silent request may do at the stores. */
 const READS = ['sessions.use', 'watermarks.read', 'consents.read'];
-
-interface Case {
-  readonly clients: readonly (typeof OPENID)[];
-  /** Undefined: the browser has no session. */
-  readonly person?: string;
-  /** How long ago, in milliseconds. */
-  readonly age?: number;
-  readonly changes?: (world: World) => Promise<Query> | Query;
-  readonly before?: (world: World) => Promise<void>;
-}
-
-const CASES: readonly (readonly [string, Case, string, string])[] = [
-  ['no session', { clients: [OPENID] }, 'login_required', 'not_signed_in'],
-  [
-    'another person signed in',
-    {
-      clients: [OPENID],
-      person: 'alice',
-      changes: async (world) => ({ id_token_hint: await hintFor(world, 'bob', key) }),
-    },
-    'login_required',
-    'sign_in_needed',
-  ],
-  [
-    'a sign-in that is too old',
-    { clients: [OPENID], person: 'alice', age: 60_001, changes: () => ({ max_age: '60' }) },
-    'login_required',
-    'sign_in_needed',
-  ],
-  [
-    'a sign-in before a revocation',
-    {
-      clients: [OPENID],
-      person: 'alice',
-      age: 1000,
-      before: async (world) => void (await world.stores.watermarks.raise({ kind: 'global' }, world.now())),
-    },
-    'login_required',
-    'sign_in_needed',
-  ],
-  ['a person without consent', { clients: [ASKS], person: 'alice' }, 'consent_required', 'consent_needed'],
-  [
-    'a public client on localhost, though it never asks',
-    {
-      clients: [PUBLIC],
-      person: 'alice',
-      changes: () => ({ client_id: PUBLIC.clientId, redirect_uri: 'http://localhost:8000' }),
-    },
-    'consent_required',
-    'consent_needed',
-  ],
-];
-
-async function browserOf(world: World, { clients, person, age = 0 }: Case): Promise<TestBrowser> {
-  if (person === undefined) return world.browser();
-  world.setClients([...clients, { ...OPENID, uid: 'uid-of-another', clientId: 'another' }]);
-  const browser = await signedIn(world, person, { client_id: 'another' });
-  world.advance(age);
-  return browser;
-}
 
 describe('prompt=none', () => {
   it('given a person who need not be asked → the code', async () => {
@@ -82,7 +19,7 @@ describe('prompt=none', () => {
     expect(rest).toEqual({ state: 'st&te= 1', iss: world.issuer });
   });
 
-  it.each(CASES)(
+  it.each(SILENT_CASES)(
     'given %s → the error at the client by 302, nothing stored, no cookie',
     async (_what, given, ...expected) => {
       const [error, reason] = expected;

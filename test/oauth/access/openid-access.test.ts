@@ -41,6 +41,29 @@ describe('the access of a client with OpenID Connect', () => {
     expect(() => checkScope(['openid', 'email', 'notes.read'], both.audiences, both)).not.toThrow();
   });
 
+  it.each<[string, Partial<Client>]>([
+    ['one audience', { audiences: [notes.identifier] }],
+    ['several audiences', { audiences: [notes.identifier, 'https://mail.example'] }],
+    ['a resource', { audiences: [], resources: [{ namespace: undefined, name: 'notes', scopes: undefined }] }],
+  ])(
+    'given %s and the issuer as default audience → a request that names none is about the issuer alone',
+    (_what, client) => {
+      const both = access('openid', { ...client, defaultAudience: issuer });
+      expect([both.defaultAudience, both.defaultAudiences]).toEqual([issuer, [issuer]]);
+      expect(both.audiences).toContain(notes.identifier);
+    },
+  );
+
+  it('given the issuer as default audience, and a request without openid → as if none were named', () => {
+    const one = access('notes.read', { audiences: [notes.identifier], defaultAudience: issuer });
+    expect([one.defaultAudience, one.defaultAudiences]).toEqual([notes.identifier, [notes.identifier]]);
+    const two = access('notes.read', {
+      audiences: [notes.identifier, 'https://mail.example'],
+      defaultAudience: issuer,
+    });
+    expect([two.defaultAudience, two.defaultAudiences]).toEqual([undefined, []]);
+  });
+
   it('given a request without openid → has nothing of it', () => {
     const { audiences, scopes } = access('notes.read', {
       audiences: [],

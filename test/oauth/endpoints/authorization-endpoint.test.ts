@@ -12,6 +12,7 @@ import { UNLIMITED_STATE } from '../../../src/oauth/limits/state-limits.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import { KEPT_CODES, MOST_RECORDS } from '../../../src/oauth/ports/grant-store.ts';
+import { NOTED_LOGINS } from '../../../src/oauth/ports/logout-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
@@ -19,6 +20,7 @@ import { Registry } from '../../../src/oauth/registry/registry.ts';
 import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { Handles } from '../../../src/oauth/tokens/handles.ts';
 import { Parameters } from '../../../src/oauth/values/parameters.ts';
+import { signedIn } from '../../contracts/sample-grants.ts';
 import { aClient } from '../a-client.ts';
 import { attacksOn, LOOPBACK_ATTACKS } from '../values/redirect-attacks.ts';
 
@@ -506,6 +508,23 @@ describe('a code', () => {
         .map((grantId) => ({ type: 'grant.evicted', clientId: 'shop.web', subject, grantId })),
     );
     expect(await stores.grants.read(codes[0] ?? '')).toBeUndefined();
+  });
+
+  it('beyond the logins that a session notes → one audit line for the grant that ended, of whatever client', async () => {
+    const { endpoint, events, stores } = anEndpoint();
+    const { sessionId, sid, authTime } = await signedIn(stores.sessions, { subject: person.subject });
+    const visit = (clientId: string) => {
+      const client = aClient({ uid: `uid-of-${clientId}`, clientId, scopes: ['openid'] });
+      const check = endpoint.check(aRequest({ client_id: clientId, scope: 'openid' }), registryOf(client));
+      return endpoint.issue(accepted(check), { subject: person.subject, sessionId, sid, authTime });
+    };
+    for (let count = 0; count < NOTED_LOGINS; count++) await visit('shop.greedy');
+    const [first] = events.filter(({ type }) => type === 'authorization_code.issued');
+    expect(events.map(({ type }) => type)).not.toContain('grant.evicted');
+    await visit('shop.web');
+    const { subject } = person;
+    const evicted = { type: 'grant.evicted', reason: 'login_forgotten', subject, grantId: first?.grantId };
+    expect(events.filter(({ type }) => type === 'grant.evicted')).toEqual([evicted]);
   });
 
   it('is not issued when the grant cannot be stored', async () => {

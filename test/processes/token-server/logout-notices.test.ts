@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { createLocalJWKSet, jwtVerify } from 'jose';
+import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { idTokenKey, OPENID, openidPath, signedIn } from '../../http/sign-in/openid-world.ts';
+import type { Client } from '../../../src/oauth/registry/client.ts';
+import { idTokenKey, OPENID, openidPath, signedIn, submitLogin } from '../../http/sign-in/openid-world.ts';
 import { hidden, type TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
 import { aWorld, type World } from '../../http/sign-in/sign-in-world.ts';
 import { until } from '../../until.ts';
@@ -28,12 +29,13 @@ async function aHost(answer: (response: ServerResponse) => void) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  onTestFinished(() => {
+  const stop = () => {
     server.closeAllConnections();
     server.close();
-  });
+  };
+  onTestFinished(stop);
   const { port } = server.address() as AddressInfo;
-  return { notices, uri: `http://127.0.0.1:${port}/backchannel?a=b` };
+  return { notices, stop, uri: `http://127.0.0.1:${port}/backchannel?a=b` };
 }
 
 function answering(status: number, headers: Readonly<Record<string, string>> = {}) {
@@ -118,12 +120,45 @@ describe('the host of a client', () => {
     expect(notices).toEqual([]);
   });
 
+  it('given a person who signed in to 200 clients of a hostile tenant as well, none of which answers → its notice comes before any of those calls ends', async () => {
+    const silent = await aHost(() => {});
+    const { notices, uri } = await aHost((response) => response.end());
+    const clientsOf = (namespace: string, count: number, backchannelLogoutUri: string) =>
+      Array.from({ length: count }, (_, index) => {
+        const name = `${namespace}.app-${index}`;
+        return { ...OPENID, uid: `uid-of-${name}`, clientId: name, namespace, backchannelLogoutUri };
+      });
+    const [before, after] = clientsOf('shop', 2, uri) as [Client, Client];
+    const visited = [before, ...clientsOf('hostile', 200, silent.uri), after];
+    const world = await aWorld({ clients: visited, keys: [key], fetch: LOOPBACK });
+    const browser = await signedIn(world, 'alice', { client_id: before.clientId });
+    for (const { clientId } of visited) {
+      expect((await browser.get(openidPath(world, { client_id: clientId }))).status).toBe(302);
+    }
+    await signOut(browser);
+    await until('both notices are there', () => notices.length === 2);
+    await until('the tenant has its share', () => silent.notices.length === 2);
+    expect(await countOf(world, 'failed')).toBe(0);
+    silent.stop();
+  });
+
+  it('given another person who signs in in the same browser → a notice about the one before', async () => {
+    const { notices, uri } = await aHost((response) => response.end());
+    const { world, browser } = await aNoticeWorld(uri);
+    const page = await browser.get(openidPath(world, { prompt: 'login' }));
+    expect((await submitLogin(browser, page, 'bob')).status).toBe(303);
+    await until('the notice is there', async () => (await countOf(world, 'delivered')) === 1);
+    expect(notices).toHaveLength(1);
+    const { sub } = decodeJwt(new URLSearchParams(notices[0]?.body).get('logout_token') ?? '');
+    expect(sub).toBe(world.subject('alice'));
+    expect(await world.stores.sessions.list(world.subject('bob'))).toHaveLength(1);
+  });
+
   it('given the same person who signs in again → no notice', async () => {
     const { notices, uri } = await aHost((response) => response.end());
     const { world, browser } = await aNoticeWorld(uri);
     const page = await browser.get(openidPath(world, { prompt: 'login' }));
-    const fields = { username: 'alice', password: 'correct horse battery' };
-    await browser.post('/login', { ...fields, csrf: hidden(page, 'csrf'), request: hidden(page, 'request') });
+    await submitLogin(browser, page);
     await signOut(browser);
     await until('the notice of the sign-out is there', async () => (await countOf(world, 'delivered')) === 1);
     expect(notices).toHaveLength(1);

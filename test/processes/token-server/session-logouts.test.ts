@@ -1,5 +1,6 @@
 // What ended sessions owe is settled by whichever replica finds it, once the store can be reached.
 
+import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../../src/memory/stores.ts';
@@ -21,7 +22,7 @@ async function ended(stores: Stores, clients: number) {
   const { sessionId, sid } = session;
   const grantIds: string[] = [];
   for (let client = 0; client < clients; client++) {
-    const login = { sessionId, sid, offline: false };
+    const login = { sessionId, sid, offline: false, namespace: 'shop' };
     grantIds.push((await issued(stores.grants, { clientUid: `uid-${client}`, login })).grantId);
   }
   return { owed: await stores.sessions.end(session), grantIds };
@@ -93,7 +94,17 @@ describe('what an ended session owes', () => {
     expect(await areRevoked(stores, grantIds)).toBe(true);
   });
 
-  it('at once by the replica that ended it → settled before it stops; more than it takes is left to the sweep', async () => {
+  it('however much it is → settled by the replica that ended it, without a sweep', async () => {
+    const { stores, replica } = aWorld();
+    const { owed, grantIds } = await ended(stores, 100);
+    const logouts = replica();
+    logouts.enqueue(owed);
+    await until('nothing is owed', async () => (await stores.logouts.list(SHARD)).length === 0);
+    expect(await areRevoked(stores, grantIds)).toBe(true);
+    await logouts.stop();
+  });
+
+  it('given a replica that stops → what is under way is settled, and the rest left to another one', async () => {
     const { stores, replica } = aWorld();
     const { owed, grantIds } = await ended(stores, 20);
     const logouts = replica();
@@ -152,6 +163,22 @@ describe('a client with an address for notices', () => {
     expect(world.givenUp).toEqual(['uid-0']);
   });
 
+  it('that fails for an hour → all notices of that time are given up then, also those that waited', async () => {
+    const world = aWorld(() => 'failed');
+    world.notify('uid-0');
+    for (let session = 0; session < 30; session++) await ended(world.stores, 1);
+    const replica = world.replica();
+    for (let second = 0; second <= 3720; second += 120) {
+      await replica.sweep();
+      // No try waits for anything but promises.
+      await setImmediate();
+      world.advance(120_000);
+    }
+    expect(world.givenUp).toHaveLength(30);
+    expect(await world.stores.logouts.list(SHARD)).toEqual([]);
+    await replica.stop();
+  });
+
   it('that fails → its other notices wait too, and those of another client do not', async () => {
     const world = aWorld(({ uid }) => (uid === 'uid-0' ? 'failed' : 'delivered'));
     world.notify('uid-0', 'uid-1');
@@ -177,7 +204,10 @@ describe('a client with an address for notices', () => {
     const replica = world.replica();
     for (let sweeps = 0; sweeps < 3; sweeps++) await replica.sweep();
     const { sessionId, sid, ...session } = await signedIn(world.stores.sessions);
-    await issued(world.stores.grants, { clientUid: 'other', login: { sessionId, sid, offline: false } });
+    await issued(world.stores.grants, {
+      clientUid: 'other',
+      login: { sessionId, sid, offline: false, namespace: 'shop' },
+    });
     replica.enqueue(await world.stores.sessions.end({ ...session, sessionId, sid }));
     await until('the other client is notified', () => world.tries.includes('other'));
     expect(world.tries).toHaveLength(3);

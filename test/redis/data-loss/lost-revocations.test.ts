@@ -127,7 +127,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     for (const subject of people) {
       const session = await begin(sessions, { subject });
       begun.push(session);
-      const login = { sessionId: session.sessionId, sid: session.sid, offline: false };
+      const login = { sessionId: session.sessionId, sid: session.sid, offline: false, namespace: 'shop' };
       await grants.issue(sampleGrant({ subject, login }), SECRET_HASH, CODE_LIFETIME, RETENTION);
     }
     const owed = async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { answerIn } from '../../clients/person.ts';
 import { PKCE } from '../../grantry.ts';
-import { TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
+import { hidden, type Page, TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
 import { folderOf, machineClient, removeFolder } from '../../manifests/a-folder.ts';
 import { endProcesses, post, startDev } from '../../processes/grantry-process.ts';
 import { until } from '../../until.ts';
@@ -14,6 +14,7 @@ import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts
 
 const PERSON = { username: 'ann', password: 'a long password', decision: 'allow' } as const;
 const CALLBACK = 'https://shop.example/cb';
+const BYE = 'https://shop.example/bye';
 const WEB = `apiVersion: grantry.dev/v1alpha1
 kind: OAuthClient
 metadata: {name: web}
@@ -21,6 +22,7 @@ spec:
   grantTypes: [authorization_code, refresh_token]
   auth: {method: none}
   redirectUris: ['${CALLBACK}']
+  postLogoutRedirectUris: ['${BYE}']
   scopes: [default/read, openid, profile]
   defaultScopes: [default/read]
 `;
@@ -48,7 +50,9 @@ describeRedis('while Redis is away', () => {
   let dev: Awaited<ReturnType<typeof startDev>>;
   let browser: TestBrowser;
   let credentials: Readonly<Record<'job' | 'opaque', string>>;
-  let tokens: Readonly<Record<'refresh' | 'access' | 'machine' | 'code' | 'person', string>>;
+  let tokens: Readonly<Record<'refresh' | 'access' | 'machine' | 'code' | 'person' | 'hint', string>>;
+  /** Of the question whether the person wants to sign out. */
+  let csrf: string;
 
   beforeAll(async () => {
     redis = await startRedis({ persistent: true });
@@ -64,14 +68,15 @@ describeRedis('while Redis is away', () => {
     browser = new TestBrowser(dev.address, dev.issuer);
     const { body } = await post(`${dev.issuer}/token`, redemption(await newCode()));
     const machine = await clientCredentials('job');
+    const person = (await post(`${dev.issuer}/token`, redemption(await newCode('openid profile')))).body;
+    csrf = hidden(await browser.get('/logout'), 'csrf');
     tokens = {
       refresh: String(body.refresh_token),
       access: String(body.access_token),
       machine: String(machine.body.access_token),
       code: await newCode(),
-      person: String(
-        (await post(`${dev.issuer}/token`, redemption(await newCode('openid profile')))).body.access_token,
-      ),
+      person: String(person.access_token),
+      hint: String(person.id_token),
     };
     await redis.kill();
     await until('readiness has noticed', async () => /redis: away/.test(await (await readyz()).text()));
@@ -105,6 +110,8 @@ describeRedis('while Redis is away', () => {
   });
   const refreshing = () => ({ grant_type: 'refresh_token', client_id: 'default.web', refresh_token: tokens.refresh });
   const userinfo = () => fetch(`${dev.issuer}/userinfo`, { headers: { authorization: `Bearer ${tokens.person}` } });
+  const signOut = (from: TestBrowser) =>
+    from.get(`/logout?${new URLSearchParams({ id_token_hint: tokens.hint, post_logout_redirect_uri: BYE })}`);
   const readyz = () => fetch(`${dev.admin}/readyz`);
   const metric = async (name: string) =>
     (await (await fetch(`${dev.admin}/metrics`)).text()).split('\n').filter((line) => line.startsWith(name));
@@ -163,6 +170,19 @@ describeRedis('while Redis is away', () => {
     expect(milliseconds).toBeLessThan(IN_TIME);
   });
 
+  it.each<[string, () => Promise<Page>]>([
+    ['with a hint and an address', () => signOut(browser)],
+    ['with a hint, from a browser without a session', () => signOut(new TestBrowser(dev.address, dev.issuer))],
+    ['without a hint', () => browser.get('/logout')],
+    ['by the form of the question', () => browser.post('/logout/confirm', { csrf })],
+  ])('a sign-out %s is a 503 page with Retry-After, in time, and takes no cookie', async (_, request) => {
+    const { value: page, milliseconds } = await timed(request);
+    expect([page?.status, page?.headers.get('retry-after'), page?.location]).toEqual([503, '1', undefined]);
+    expect(page?.headers.getSetCookie()).toEqual([]);
+    expect(page?.body).toContain('Not available right now');
+    expect(milliseconds).toBeLessThan(IN_TIME);
+  });
+
   it('the application gets the error for a person who is signed in; all others see a page that says so', async () => {
     const back = await answerIn(browser, authorization(), PERSON);
     expect(`${back.origin}${back.pathname}`).toBe(CALLBACK);
@@ -199,6 +219,8 @@ describeRedis('while Redis is away', () => {
       sub: expect.stringMatching(/^usr_/),
       preferred_username: PERSON.username,
     });
+    // Still signed in: no request to sign out has taken effect.
+    expect((await browser.get(`/authorize${authorization().search}`)).location).toContain(`${CALLBACK}?code=`);
     expect(await newCode()).not.toBe('');
     expect(await (await readyz()).text()).toContain('redis: ok\n');
     expect(await metric('grantry_store_up')).toEqual(['grantry_store_up 1']);

@@ -18,6 +18,7 @@ import {
   redeemRequest,
   rotateRequest,
   SECRET_HASH,
+  SHARD,
   sampleGrant,
   sampleSession,
   signedIn,
@@ -168,6 +169,31 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       expect(await uses.list(SUBJECT)).toEqual([]);
       expect(await sessions.use(here.sessionId)).toBeUndefined();
       expect(await sessions.use(elsewhere.sessionId)).toBeUndefined();
+    });
+
+    it('a session that ends owes its logouts, which are settled; none is owed twice after a fail-over', async () => {
+      const { sessions, grants, logouts } = stores();
+      const [session, other] = [await signedIn(sessions), await signedIn(sessions)];
+      const { sessionId, sid } = session;
+      const family = await redeemed(grants, { login: { sessionId, sid, offline: false, namespace: 'shop' } });
+      await issued(grants, {
+        login: { sessionId: other.sessionId, sid: other.sid, offline: false, namespace: 'shop' },
+      });
+      await allow(1);
+      const [owed] = await sessions.end(session);
+      if (owed === undefined) throw new Error('nothing is owed');
+      expect(owed).toMatchObject({ sid, grantIds: [family.grantId] });
+      await grants.revoke(family.grantId);
+      expect(await logouts.take(owed, MINUTE)).toBe(0);
+      await logouts.postpone(owed, 0);
+      expect(await logouts.take(owed, 0)).toBe(1);
+      await sessions.endAll(SUBJECT);
+      expect((await logouts.list(SHARD)).map((each) => each.sid).sort()).toEqual([sid, other.sid].sort());
+      for (const each of await logouts.list(SHARD)) await logouts.settle(each);
+      expect(await connection.replayRevocations('all')).toMatchObject({ errors: [] });
+      expect(await logouts.list(SHARD)).toEqual([]);
+      await allow(0);
+      expect(await grants.rotate(rotateRequest(family, 0))).toEqual({ outcome: 'gone' });
     });
 
     it('what would store something is refused and consumes nothing, and what reads is answered', async () => {

@@ -242,7 +242,10 @@ describeRedis('a key in Redis', () => {
         await stores.sessions.create(begun, undefined);
         const issue = () =>
           stores.grants.issue(
-            { ...sampleGrant(), login: { sessionId: begun.sessionId, sid: begun.sid, offline: false } },
+            {
+              ...sampleGrant(),
+              login: { sessionId: begun.sessionId, sid: begun.sid, offline: false, namespace: 'shop' },
+            },
             SECRET_HASH,
             MINUTE,
             DAY,
@@ -261,7 +264,7 @@ describeRedis('a key in Redis', () => {
       'none: entries go once settled': async () => {
         const begun = session('ending');
         await stores.sessions.create(begun, undefined);
-        const login = { sessionId: begun.sessionId, sid: begun.sid, offline: false };
+        const login = { sessionId: begun.sessionId, sid: begun.sid, offline: false, namespace: 'shop' };
         await stores.grants.issue({ ...sampleGrant(), login }, SECRET_HASH, MINUTE, DAY);
         await stores.sessions.end(begun);
         await expectKept(keys.logouts(SHARD), undefined);

@@ -1,4 +1,4 @@
-import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
+import { createLocalJWKSet, decodeJwt, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../../../src/login/local/local-users.ts';
 import type { Grant } from '../../../../src/oauth/ports/grant-store.ts';
@@ -6,6 +6,7 @@ import { generateSigningKeyPem, importSigningKey } from '../../../../src/oauth/r
 import { startGrantry, TestClock } from '../../../grantry.ts';
 import { aResource } from '../../../oauth/a-resource.ts';
 import { API, TokenCalls, WEB } from '../token-calls.ts';
+import { withToken } from './userinfo-calls.ts';
 
 const NOTES = 'https://notes.example/api';
 const NOTES_RESOURCE = aResource({ identifier: NOTES });
@@ -104,6 +105,15 @@ describe('the ID token of a redemption', () => {
     expect((await verified(body.id_token)).payload.sub).toBe(subject);
   });
 
+  it('given the issuer as default audience of the client → as with that resource; the API by resource', async () => {
+    grantry.setClients([{ ...web, defaultAudience: issuer }]);
+    const { body } = await calls.redeem(await issueCode(['notes.read', ...OPENID]));
+    const { body: renewed } = await calls.refresh(body.refresh_token, { resource: NOTES });
+    grantry.setClients(clients);
+    expect(decodeJwt(String(body.access_token))).toMatchObject({ aud: issuer, scope: OPENID.join(' ') });
+    expect(decodeJwt(String(renewed.access_token))).toMatchObject({ aud: NOTES, scope: 'notes.read' });
+  });
+
   it('given a grant for a sign-in alone → the access token is for the issuer', async () => {
     const { body } = await calls.redeem(await issueCode(['openid'], { audiences: [issuer] }));
     expect(decodeJwt(String(body.access_token))).toMatchObject({ aud: issuer, scope: 'openid' });
@@ -171,6 +181,46 @@ describe('the ID token of a refresh', () => {
     const { body: renewed } = await calls.refresh(body.refresh_token);
     grantry.setClients(clients);
     expect((await verified(renewed.id_token)).payload).not.toHaveProperty('email');
+  });
+});
+
+describe('groups that take more than 4 KiB', () => {
+  const omitted = async () => {
+    const text = await (await fetch(grantry.adminUrl('/metrics'))).text();
+    return Number(/^grantry_groups_omitted_total (\d+)$/m.exec(text)?.[1]);
+  };
+
+  it('→ not in the ID tokens, each of which is counted; at userinfo', async () => {
+    const before = await omitted();
+    const groups = Array.from({ length: 100 }, (_, index) => `${'g'.repeat(50)}-${index}`);
+    await owners.replace([{ ...ada, groups }]);
+    const { body } = await calls.redeem(await issueCode(OPENID, { audiences: [issuer] }));
+    const { body: renewed } = await calls.refresh(body.refresh_token);
+    const disclosed = await withToken(grantry, renewed.access_token);
+    await owners.replace([ada]);
+    for (const { id_token } of [body, renewed]) {
+      const { payload } = await verified(id_token);
+      expect(payload).toMatchObject({ name: 'Ada', email: 'ada@example.com' });
+      expect(payload).not.toHaveProperty('groups');
+    }
+    expect(disclosed.body.groups).toEqual(groups);
+    expect(await omitted()).toBe(before + 2);
+    await calls.redeem(await issueCode(OPENID));
+    expect(await omitted()).toBe(before + 2);
+  });
+});
+
+describe('an ID token', () => {
+  it.each([60, 86_400])('of %i seconds → good until its last second, and not at its end', async (lifetimeSeconds) => {
+    grantry.setClients([{ ...web, idTokens: { signingAlgorithm: 'ES256', lifetimeSeconds } }]);
+    const { body } = await calls.redeem(await issueCode(OPENID));
+    grantry.setClients(clients);
+    const { exp = 0, iat } = decodeJwt(String(body.id_token));
+    expect([iat, exp]).toEqual([Math.floor(clock.now() / 1000), Number(iat) + lifetimeSeconds]);
+    clock.advance(exp * 1000 - 1 - clock.now());
+    expect((await verified(body.id_token)).payload.sub).toBe(subject);
+    clock.advance(1);
+    await expect(verified(body.id_token)).rejects.toThrow(errors.JWTExpired);
   });
 });
 

@@ -1,6 +1,7 @@
 // What tests of userinfo share: a person with claims, clients that may ask for them, and a call as one answer.
 
 import { hashPassword, type LocalUser, LocalUsers } from '../../../../src/login/local/local-users.ts';
+import type { Grant } from '../../../../src/oauth/ports/grant-store.ts';
 import { systemClock } from '../../../../src/processes/lifecycle/machine.ts';
 import type { Grantry, TestClient } from '../../../grantry.ts';
 import { type Answer, TokenCalls, WEB } from '../token-calls.ts';
@@ -29,11 +30,14 @@ const ALICE = {
   disabled: false,
 };
 
+/** The password of {@link aPerson}. */
+export const PASSWORD = 'a password of alice';
+
 /** A directory of one person, who can be changed. */
 export async function aPerson() {
-  const alice = { ...ALICE, passwordHash: await hashPassword('a password of alice') };
+  const alice = { ...ALICE, passwordHash: await hashPassword(PASSWORD) };
   const owners = new LocalUsers({ clock: systemClock, users: [alice] });
-  const subject = (await owners.authenticate('alice', 'a password of alice'))?.subject ?? '';
+  const subject = (await owners.authenticate('alice', PASSWORD))?.subject ?? '';
   return {
     owners,
     subject,
@@ -60,13 +64,14 @@ export function withToken(grantry: Grantry, token: unknown, init: RequestInit = 
 /** The tokens of a person who consented at a client. @param proof of a DPoP key */
 export async function personTokens(
   grantry: Grantry,
-  { clientId = WEB.clientId, secret, subject, scope = PERSONAL, audiences = [], proof }: TokenWishes,
+  { clientId = WEB.clientId, secret, subject, scope = PERSONAL, audiences = [], openid, proof }: TokenWishes,
 ): Promise<Readonly<Record<string, unknown>>> {
   const calls = new TokenCalls(grantry, secret === undefined ? { clientId } : { clientId, secret });
   const code = await grantry.issueCode(clientId, {
     subject,
     scope: [...scope],
     audiences: [...audiences, grantry.issuer],
+    openid,
   });
   const { status, body } = await calls.redeem(code, {}, proof);
   if (status !== 200) throw new Error(`the token endpoint answered ${status}`);
@@ -79,5 +84,7 @@ interface TokenWishes extends Pick<TestClient, 'secret'> {
   readonly scope?: readonly string[];
   /** Of the APIs that the grant is for as well. */
   readonly audiences?: readonly string[];
+  /** The sign-in; without it there is no ID token. */
+  readonly openid?: Grant['openid'];
   readonly proof?: string;
 }

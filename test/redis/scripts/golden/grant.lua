@@ -58,19 +58,29 @@ local function keep_noted(key, sid, ends, json)
   redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
   if redis.call('PTTL', key) < ends - now then expire(key, ends) end
 end
+-- The place of the oldest login of those that have the most with their value of a field.
+local function oldest_of_most(logins, field)
+  local counts, most = {}, 1
+  for _, each in ipairs(logins) do counts[each[field]] = (counts[each[field]] or 0) + 1 end
+  for at, each in ipairs(logins) do
+    if counts[each[field]] > counts[logins[most][field]] then most = at end
+  end
+  return most
+end
 local function note_login(key, sid, ends, login)
   local noted = redis.call('HGET', key, sid)
   local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
   logins[#logins + 1] = login
+  local leaving
   if #logins > 100 then
-    local counts, most = {}, 1
-    for _, each in ipairs(logins) do counts[each[1]] = (counts[each[1]] or 0) + 1 end
+    local namespace, own, places = logins[oldest_of_most(logins, 6)][6], {}, {}
     for at, each in ipairs(logins) do
-      if counts[each[1]] > counts[logins[most][1]] then most = at end
+      if each[6] == namespace then own[#own + 1], places[#places + 1] = each, at end
     end
-    table.remove(logins, most)
+    leaving = table.remove(logins, places[oldest_of_most(own, 1)])
   end
   keep_noted(key, sid, ends, cjson.encode(logins))
+  return leaving
 end
 local function keep_logins(key, sid, ends)
   local noted = redis.call('HGET', key, sid)
@@ -95,10 +105,10 @@ if session ~= '' then
 end
 local is_evicting = #KEYS > 8
 if not is_evicting and redis.call('ZCARD', KEYS[2]) >= 200 then
-  return { 'full', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
+  return { 'full', '', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
 end
 local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[4], 'x', string.sub(ARGV[5], 1, 27), 'm', history() }
-for at = 11, #ARGV, 2 do
+for at = 12, #ARGV, 2 do
   local name, value = ARGV[at], ARGV[at + 1]
   for from = 1, math.max(1, #value), 63 do
     fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
@@ -108,14 +118,17 @@ end
 -- First: while the memory is full this is refused, and nothing is removed.
 redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
+local forgotten = ''
 if session ~= '' then
-  note_login(KEYS[8], ARGV[7], tonumber(session_ends), { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now })
+  local login = { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now, ARGV[11] }
+  local leaving = note_login(KEYS[8], ARGV[7], tonumber(session_ends), login)
+  if leaving and leaving[3] == 0 then forgotten = leaving[2] end
 end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
-return { 'issued', unpack(evicted) }
+return { 'issued', forgotten, unpack(evicted) }
 
 -- grantIssueEvicting
 local replication = redis.pcall('INFO', 'replication')
@@ -177,19 +190,29 @@ local function keep_noted(key, sid, ends, json)
   redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
   if redis.call('PTTL', key) < ends - now then expire(key, ends) end
 end
+-- The place of the oldest login of those that have the most with their value of a field.
+local function oldest_of_most(logins, field)
+  local counts, most = {}, 1
+  for _, each in ipairs(logins) do counts[each[field]] = (counts[each[field]] or 0) + 1 end
+  for at, each in ipairs(logins) do
+    if counts[each[field]] > counts[logins[most][field]] then most = at end
+  end
+  return most
+end
 local function note_login(key, sid, ends, login)
   local noted = redis.call('HGET', key, sid)
   local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
   logins[#logins + 1] = login
+  local leaving
   if #logins > 100 then
-    local counts, most = {}, 1
-    for _, each in ipairs(logins) do counts[each[1]] = (counts[each[1]] or 0) + 1 end
+    local namespace, own, places = logins[oldest_of_most(logins, 6)][6], {}, {}
     for at, each in ipairs(logins) do
-      if counts[each[1]] > counts[logins[most][1]] then most = at end
+      if each[6] == namespace then own[#own + 1], places[#places + 1] = each, at end
     end
-    table.remove(logins, most)
+    leaving = table.remove(logins, places[oldest_of_most(own, 1)])
   end
   keep_noted(key, sid, ends, cjson.encode(logins))
+  return leaving
 end
 local function keep_logins(key, sid, ends)
   local noted = redis.call('HGET', key, sid)
@@ -214,10 +237,10 @@ if session ~= '' then
 end
 local is_evicting = #KEYS > 8
 if not is_evicting and redis.call('ZCARD', KEYS[2]) >= 200 then
-  return { 'full', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
+  return { 'full', '', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
 end
 local fields = { 'b', now, 'k', math.ceil(ARGV[2] / 1000), 't', now - ARGV[4], 'x', string.sub(ARGV[5], 1, 27), 'm', history() }
-for at = 11, #ARGV, 2 do
+for at = 12, #ARGV, 2 do
   local name, value = ARGV[at], ARGV[at + 1]
   for from = 1, math.max(1, #value), 63 do
     fields[#fields + 1] = from == 1 and name or name .. (from - 1) / 63
@@ -227,14 +250,17 @@ end
 -- First: while the memory is full this is refused, and nothing is removed.
 redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
+local forgotten = ''
 if session ~= '' then
-  note_login(KEYS[8], ARGV[7], tonumber(session_ends), { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now })
+  local login = { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now, ARGV[11] }
+  local leaving = note_login(KEYS[8], ARGV[7], tonumber(session_ends), login)
+  if leaving and leaving[3] == 0 then forgotten = leaving[2] end
 end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
-return { 'issued', unpack(evicted) }
+return { 'issued', forgotten, unpack(evicted) }
 
 -- grantRaiseAgain
 #!lua flags=allow-oom
@@ -835,7 +861,7 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'z', 1) end
+if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('HSET', KEYS[1], 'z', 1) end return 0
 
 -- grantRotate
 local replication = redis.pcall('INFO', 'replication')

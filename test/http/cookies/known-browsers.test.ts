@@ -3,10 +3,10 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { KnownBrowsers } from '../../../src/http/sign-in/known-browsers.ts';
+import { KnownBrowsers } from '../../../src/http/cookies/known-browsers.ts';
 import { TestClock } from '../../grantry.ts';
-import { hidden, type TestBrowser } from './sign-in-browser.ts';
-import { aWorld, PASSWORD, type World } from './sign-in-world.ts';
+import { hidden, type TestBrowser } from '../sign-in/sign-in-browser.ts';
+import { aWorld, PASSWORD, type World } from '../sign-in/sign-in-world.ts';
 
 const KNOWN = 'grantry-known';
 const SESSION = 'grantry-session';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SealedRequests } from '../../../src/http/sign-in/sealed-request.ts';
+import { type Destination, SealedRequests } from '../../../src/http/cookies/sealed-request.ts';
 import type { AuthorizationSnapshot } from '../../../src/oauth/ports/login-stores.ts';
 
 const request: AuthorizationSnapshot = {
@@ -13,6 +13,7 @@ const request: AuthorizationSnapshot = {
   codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
   state: 'a b+c%20é"<',
 };
+const destination: Destination = { request };
 const pepper = Buffer.alloc(32, 1);
 const otherPepper = Buffer.alloc(32, 2);
 const issuer = 'https://auth.example.com';
@@ -26,48 +27,60 @@ function sealer({ peppers = [pepper], from = issuer } = {}) {
 describe('a sealed request', () => {
   it('opens to what was sealed, for the same browser', () => {
     const { requests } = sealer();
-    expect(requests.open(requests.seal(request, 'browser'), 'browser')).toEqual(request);
+    expect(requests.open(requests.seal(destination, 'browser'), 'browser')).toEqual(destination);
   });
 
   it('keeps what a request of OpenID Connect says', () => {
     const openid = { nonce: 'n"é', prompt: ['consent'] as const, maxAge: 0, loginHint: 'bob', subject: 'usr_bob' };
     const { requests } = sealer();
-    expect(requests.open(requests.seal({ ...request, openid }, 'browser'), 'browser')).toEqual({ ...request, openid });
+    expect(requests.open(requests.seal({ request: { ...request, openid } }, 'browser'), 'browser')).toEqual({
+      request: { ...request, openid },
+    });
+  });
+
+  it('given a page of ours → that page; given any other path or address, sealed by another version → nothing', () => {
+    const { requests } = sealer();
+    const opened = (path: string) => requests.open(requests.seal({ path } as Destination, 'browser'), 'browser');
+    for (const path of ['/account', '/account/sessions', '/account/applications'])
+      expect(opened(path)).toEqual({ path });
+    for (const path of ['https://evil.example/', '//evil.example', '/account/', '/account/security', '', '/login']) {
+      expect(opened(path), path).toBeUndefined();
+    }
   });
 
   it('opens on another replica with the same peppers', () => {
-    expect(sealer().requests.open(sealer().requests.seal(request, 'browser'), 'browser')).toEqual(request);
+    expect(sealer().requests.open(sealer().requests.seal(destination, 'browser'), 'browser')).toEqual(destination);
   });
 
   it('shows nothing of the request', () => {
-    const bytes = Buffer.from(sealer().requests.seal(request, 'browser'), 'base64url').toString('latin1');
+    const bytes = Buffer.from(sealer().requests.seal(destination, 'browser'), 'base64url').toString('latin1');
     for (const word of ['shop.web', 'orders', 'example', 'E9Mel']) expect(bytes).not.toContain(word);
   });
 
   it('is another text each time', () => {
     const { requests } = sealer();
-    expect(requests.seal(request, 'browser')).not.toBe(requests.seal(request, 'browser'));
+    expect(requests.seal(destination, 'browser')).not.toBe(requests.seal(destination, 'browser'));
   });
 
   it('does not open for another browser', () => {
     const { requests } = sealer();
-    const sealed = requests.seal(request, 'browser');
+    const sealed = requests.seal(destination, 'browser');
     expect(requests.open(sealed, 'another')).toBeUndefined();
     expect(requests.open(sealed, '')).toBeUndefined();
   });
 
   it('opens for ten minutes and not a moment longer', () => {
     const { requests, clock } = sealer();
-    const sealed = requests.seal(request, 'browser');
+    const sealed = requests.seal(destination, 'browser');
     clock.time += 599_999;
-    expect(requests.open(sealed, 'browser')).toEqual(request);
+    expect(requests.open(sealed, 'browser')).toEqual(destination);
     clock.time += 1;
     expect(requests.open(sealed, 'browser')).toBeUndefined();
   });
 
   it('does not open once any bit of it was changed', () => {
     const { requests } = sealer();
-    const sealed = Buffer.from(requests.seal(request, 'browser'), 'base64url');
+    const sealed = Buffer.from(requests.seal(destination, 'browser'), 'base64url');
     fc.assert(
       fc.property(fc.nat(sealed.length * 8 - 1), (bit) => {
         const changed = Buffer.from(sealed);
@@ -80,7 +93,7 @@ describe('a sealed request', () => {
 
   it('does not open cut short, lengthened, or spelled in another way', () => {
     const { requests } = sealer();
-    const sealed = requests.seal(request, 'browser');
+    const sealed = requests.seal(destination, 'browser');
     for (const text of [
       '',
       'A',
@@ -95,13 +108,13 @@ describe('a sealed request', () => {
   });
 
   it('opens while its pepper is among the accepted ones, also when another one seals now', () => {
-    const sealed = sealer({ peppers: [pepper] }).requests.seal(request, 'browser');
-    expect(sealer({ peppers: [otherPepper, pepper] }).requests.open(sealed, 'browser')).toEqual(request);
+    const sealed = sealer({ peppers: [pepper] }).requests.seal(destination, 'browser');
+    expect(sealer({ peppers: [otherPepper, pepper] }).requests.open(sealed, 'browser')).toEqual(destination);
     expect(sealer({ peppers: [otherPepper] }).requests.open(sealed, 'browser')).toBeUndefined();
   });
 
   it('of another issuer with the same pepper does not open', () => {
-    const sealed = sealer({ from: 'https://other.example.com' }).requests.seal(request, 'browser');
+    const sealed = sealer({ from: 'https://other.example.com' }).requests.seal(destination, 'browser');
     expect(sealer().requests.open(sealed, 'browser')).toBeUndefined();
   });
 

@@ -126,7 +126,7 @@ export class BrowserSessions {
     else this.#onOwed(await this.#sessions.end({ sessionId: `${shardOfPerson(subject)}.${sid}`, subject, sid }));
   }
 
-  /** The living sessions of the person who is signed in here, the newest first; it is looked at so many at most. */
+  /** The living ones among the person's newest sessions, the newest first. @param most the most sessions that are read */
   async list({ session: { subject } }: SignedIn, most: number): Promise<readonly Session[]> {
     const sessions = await this.#sessions.list(subject, most);
     return sessions.toSorted((one, other) => other.authTime - one.authTime);

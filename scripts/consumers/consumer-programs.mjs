@@ -1,0 +1,44 @@
+// The programs that tests sign in to through grantry, as others run them: built or installed at the first use, into our cache
+// where they are ours to keep. By itself: `node scripts/consumers/consumer-programs.mjs NAME` prints on stdout what the program
+// is started by, and everything else on stderr.
+
+import { fileURLToPath } from 'node:url';
+import { installGo } from '../apt.mjs';
+import { kubernetesAssets } from '../kubernetes-assets.mjs';
+import { apache } from './apache.mjs';
+import { builtProgram } from './go-programs.mjs';
+import { springBoot } from './spring-boot.mjs';
+
+/** How each is had; each answers what the program is started by, or throws a sentence. */
+const PROGRAMS = {
+  'go-oidc': goProgram('go-oidc', '.'),
+  kubelogin: goProgram('kubelogin', 'github.com/int128/kubelogin'),
+  'oauth2-proxy': goProgram('oauth2-proxy', 'github.com/oauth2-proxy/oauth2-proxy/v7'),
+  'spring-boot': springBoot,
+  apache,
+  kubernetes,
+  'argo-cd': goProgram('argo-cd', '.'),
+};
+
+function goProgram(name, source) {
+  return () => builtProgram({ name, source });
+}
+
+/** The folder with kube-apiserver, etcd and kubectl. */
+async function kubernetes() {
+  const { folder, missing } = await kubernetesAssets({ installGo });
+  if (folder === undefined) throw new Error(missing);
+  return folder;
+}
+
+const [, script, name] = process.argv;
+if (script === fileURLToPath(import.meta.url)) {
+  try {
+    const find = PROGRAMS[name];
+    if (find === undefined) throw new Error(`it is none of ${Object.keys(PROGRAMS).join(', ')}`);
+    console.log(await find());
+  } catch (error) {
+    console.error(`grantry: ${name} cannot be had: ${error.message}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,112 @@
+// The page of the clients with access to an account: what each may do and where, when it was used, and the button that revokes
+// its access. What clients and owners of resources write is text only.
+
+import { resourceName, type ShownResource, type ShownScope, scopeItem } from '../pages/consent-page.ts';
+import { type Html, html } from '../pages/html.ts';
+import { isolated } from '../pages/isolated.ts';
+import type { Texts } from '../pages/texts.ts';
+import type { FormFields } from './account-flow.ts';
+import { type AccountPageContent, accountLayout, buttonForm } from './account-layout.ts';
+import { dayIn } from './point-in-time.ts';
+
+/** The same scopes at some resources. */
+export interface ShownGrant {
+  readonly resources: readonly ShownResource[];
+  readonly scopes: readonly ShownScope[];
+}
+
+/** One client. */
+export interface ShownApplication {
+  /** Undefined where it is not registered now. */
+  readonly client:
+    | {
+        readonly name: string;
+        readonly clientId: string;
+        /** How long after a revocation an API may accept its tokens that does not ask this server; 0 for not at all. */
+        readonly livesOnSeconds: number;
+      }
+    | undefined;
+  /** Whether its people are not asked. */
+  readonly isLetIn: boolean;
+  /** What the person allowed. */
+  readonly access: readonly ShownGrant[];
+  /** Epoch milliseconds; undefined where it has had no token. */
+  readonly firstUsed: number | undefined;
+  readonly lastUsed: number | undefined;
+  readonly revoke: FormFields;
+}
+
+/** The input of the page. */
+export interface ApplicationsFacts extends Omit<AccountPageContent, 'body'> {
+  /** Those of this page. */
+  readonly applications: readonly ShownApplication[];
+  /** From 1. */
+  readonly page: number;
+  readonly pages: number;
+  /** The client whose access was revoked just now. */
+  readonly revoked: string | undefined;
+}
+
+/** The whole document. */
+export function applicationsPage({ applications, page, pages, revoked, ...content }: ApplicationsFacts): string {
+  const { texts } = content.language;
+  const { account } = texts;
+  const target = `${content.basePath}${content.path}`;
+  const items = applications.map((application, index) =>
+    applicationItem(texts, application, { target, id: `application-${index}` }),
+  );
+  const body = html`
+      ${revoked !== undefined && html`<p class="notice" role="status">${isolated(account.revoked, revoked)}</p>`}
+      ${
+        items.length === 0
+          ? html`<p>${account.noApplications}</p>`
+          : html`<p>${account.revokeDetail}</p>
+      <ul class="entries">${items}
+      </ul>`
+      }
+      ${pages > 1 && pageLinks(account, { target, page, pages })}`;
+  return accountLayout({ ...content, body });
+}
+
+function applicationItem(
+  texts: Texts,
+  { client, isLetIn, access, firstUsed, lastUsed, revoke }: ShownApplication,
+  { target, id }: { readonly target: string; readonly id: string },
+): Html {
+  const { account } = texts;
+  return html`
+        <li class="entry">
+          <h2 id="${id}">${client === undefined ? account.unknownApplication : html`<bdi>${client.name}</bdi>`}</h2>
+          <p class="detail">${client === undefined ? account.unknownDetail : html`<code>${client.clientId}</code>`}</p>
+          ${isLetIn && html`<p class="detail">${account.letInByDefault}</p>`}
+          ${access.length > 0 && html`<h3>${account.mayDo}</h3>${access.map((grant) => grantList(texts, grant))}`}
+          ${usedOn(texts, firstUsed, lastUsed)}
+          ${client !== undefined && client.livesOnSeconds > 0 && html`<p class="detail">${account.livesOn(client.livesOnSeconds)}</p>`}
+          ${buttonForm({ target, fields: revoke, label: account.revoke, describedBy: id })}
+        </li>`;
+}
+
+function grantList({ consent }: Texts, { resources, scopes }: ShownGrant): Html {
+  return html`
+          <ul class="scopes">${scopes.map((scope) => scopeItem(consent, scope))}
+          </ul>
+          ${resources.map((resource) => html`<p class="detail">${resourceName(resource)}</p>`)}`;
+}
+
+function usedOn(texts: Texts, firstUsed: number | undefined, lastUsed: number | undefined): Html {
+  const { account } = texts;
+  if (firstUsed === undefined || lastUsed === undefined) return html`<p class="detail">${account.neverUsed}</p>`;
+  return html`<p class="detail">${account.firstUsed}: ${dayIn(texts, firstUsed)}</p>
+          <p class="detail">${account.lastUsed}: ${dayIn(texts, lastUsed)}</p>`;
+}
+
+function pageLinks(
+  account: Texts['account'],
+  { target, page, pages }: { readonly target: string; readonly page: number; readonly pages: number },
+): Html {
+  return html`<nav aria-label="${account.pageOf(page, pages)}"><ul class="links">
+        ${page > 1 && html`<li><a rel="prev" href="${target}?page=${page - 1}">${account.previous}</a></li>`}
+        <li>${account.pageOf(page, pages)}</li>
+        ${page < pages && html`<li><a rel="next" href="${target}?page=${page + 1}">${account.next}</a></li>`}
+      </ul></nav>`;
+}

@@ -1,0 +1,48 @@
+// GET and POST /account: the signed-in person, and the two ways to sign out. "Everywhere" ends all that the person holds: the
+// watermark comes first, so that nothing is issued between the two steps.
+
+import { ACCOUNT_PAGE, type AccountFlow, type AccountPage, formFields, leadTo, type Visit } from './account-flow.ts';
+import { overviewPage } from './overview-page.ts';
+
+const PATH = '/account';
+/** It says that the person is signed out. */
+const SIGNED_OUT = '/logout';
+
+/** The page. */
+export function overview(flow: AccountFlow): AccountPage {
+  return {
+    route: 'account',
+    path: PATH,
+    show: (visit) => show(flow, visit),
+    actions: {
+      sign_out: (visit) => signOut(flow, visit),
+      sign_out_everywhere: (visit) => signOutEverywhere(flow, visit),
+    },
+  };
+}
+
+async function show(flow: AccountFlow, { signedIn, language }: Visit): Promise<string> {
+  const { session } = signedIn;
+  const person = await flow.owners.find(session.subject);
+  return overviewPage({
+    language,
+    basePath: flow.basePath,
+    path: PATH,
+    person: session,
+    email: person?.email,
+    signOut: formFields(flow, signedIn, { action: 'sign_out' }),
+    signOutEverywhere: formFields(flow, signedIn, { action: 'sign_out_everywhere' }),
+  });
+}
+
+async function signOut(flow: AccountFlow, { exchange, signedIn }: Visit): Promise<void> {
+  await flow.sessions.end(exchange.reply, signedIn, ACCOUNT_PAGE);
+  leadTo(flow, exchange, SIGNED_OUT, 'signed_out');
+}
+
+async function signOutEverywhere(flow: AccountFlow, { exchange, signedIn }: Visit): Promise<void> {
+  const { subject } = signedIn.session;
+  await flow.watermarks.raise({ kind: 'user', subject });
+  await flow.sessions.endAll(exchange.reply, signedIn, ACCOUNT_PAGE);
+  leadTo(flow, exchange, SIGNED_OUT, 'signed_out_everywhere');
+}
