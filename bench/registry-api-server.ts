@@ -114,13 +114,15 @@ const watches = new Map<string, ServerResponse>();
 const server = createServer((request, response) => {
   const url = new URL(request.url ?? '', 'http://localhost');
   const kind = url.pathname.split('/').at(-1) ?? '';
+  // Of Secrets of one type there are none: the verifiers are selected by their label.
+  const isOfOneType = url.searchParams.has('fieldSelector');
   response.setHeader('content-type', 'application/json');
   if (url.searchParams.get('watch') !== null) {
     response.flushHeaders();
-    watches.set(kind, response);
+    if (!isOfOneType) watches.set(kind, response);
     return;
   }
-  const { count, make } = KINDS[kind] ?? { count: 0, make: () => ({}) };
+  const { count, make } = (isOfOneType ? undefined : KINDS[kind]) ?? { count: 0, make: () => ({}) };
   const begin = Number(url.searchParams.get('continue') ?? 0);
   const end = Math.min(count, begin + Number(url.searchParams.get('limit') ?? count));
   const items = Array.from({ length: end - begin }, (_, index) => make(begin + index));

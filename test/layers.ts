@@ -119,6 +119,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     'signing-keys': ['replicas', 'reconciling', 'leadership'],
     policies: ['reconciling', 'leadership'],
     resources: ['replicas', 'reconciling', 'leadership'],
+    'identity-providers': ['replicas', 'reconciling', 'leadership'],
     install: ['reconciling', 'leadership'],
   }),
 

@@ -109,7 +109,7 @@ const RULES = [
   ...numbered('S', 8),
   ...numbered('U', 13),
   ...numbered('T', 9),
-  ...numbered('I', 18),
+  ...numbered('I', 20),
 ];
 
 describe('docs/scope.md', () => {

@@ -79,11 +79,7 @@ const oidc = (object: MakeObject) =>
 const gitHub = (object: MakeObject) =>
   object({
     host: text(259, GITHUB_HOST, 'is not the name of a host in lower case').default('github.com'),
-    organizations: setOf(text(39, ORGANIZATION, 'is not the login of an organization'), 64)
-      .refine((logins) => new Set(logins.map((login) => login.toLowerCase())).size === logins.length, {
-        error: 'names the same organization twice',
-      })
-      .default([]),
+    organizations: setOf(text(39, ORGANIZATION, 'is not the login of an organization'), 64).default([]),
     anyone: z.boolean().default(false),
   }).refine(({ organizations, anyone }) => !anyone || organizations.length === 0, {
     error: 'has organizations and anyone: one of them only',

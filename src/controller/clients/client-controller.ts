@@ -24,6 +24,7 @@ import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
 import { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { Replicas } from '../replicas/replicas.ts';
+import type { ReportedProviders } from '../replicas/reported-providers.ts';
 import { JudgedClients } from '../verdicts/judged-clients.ts';
 import { ClientReconciler } from './client-reconciler.ts';
 import { ProgrammedClients } from './programmed.ts';
@@ -160,6 +161,11 @@ export class ClientController {
   /** How many keys are queued or being reconciled. */
   get queued(): number {
     return this.#queue.size + this.#cleanUps.size;
+  }
+
+  /** What the replicas report of IdentityProviders: they are polled for clients and providers at once. */
+  get reportedProviders(): ReportedProviders {
+    return this.#reports.providers;
   }
 
   /** Queues every client, then follows changes until `stop`. */

@@ -25,7 +25,7 @@ export function cachedClient(object: KubernetesObject): KubernetesObject {
   };
 }
 
-/** A ProtectedResource: its spec unless that is oversized, and its status. */
+/** A ProtectedResource or an IdentityProvider: its spec unless that is oversized, and its status. */
 export function cachedResource(object: KubernetesObject): KubernetesObject {
   const { metadata, ...rest } = cachedClient(object);
   const { annotations: _, ...kept } = metadata;

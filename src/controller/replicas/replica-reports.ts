@@ -8,10 +8,13 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
 import type { Replica, Replicas } from './replicas.ts';
+import { ReportedProviders } from './reported-providers.ts';
 import { type Notice, type Occurrence, StatusNotices } from './status-notices.ts';
 import { UnacknowledgedAlerts } from './unacknowledged-alerts.ts';
 
 const PERIOD_MILLISECONDS = 5000;
+/** The least time between two polls. */
+const SHORTEST_PERIOD_MILLISECONDS = 100;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -64,6 +67,8 @@ export interface ReplicaReportsOptions {
 }
 
 export class ReplicaReports {
+  /** What the replicas report of IdentityProviders. */
+  readonly providers = new ReportedProviders();
   readonly #options: ReplicaReportsOptions;
   readonly #denied = new StatusNotices({
     type: 'Denied',
@@ -132,14 +137,18 @@ export class ReplicaReports {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
+      const hurry = new AbortController();
+      this.providers.onHurry(() => hurry.abort());
       await this.poll();
-      await sleep(PERIOD_MILLISECONDS, signal);
+      await sleep(SHORTEST_PERIOD_MILLISECONDS, signal);
+      await sleep(PERIOD_MILLISECONDS - SHORTEST_PERIOD_MILLISECONDS, AbortSignal.any([signal, hurry.signal]));
     }
   }
 
   /** Polls every replica once. Never throws. */
   async poll(): Promise<void> {
-    const replicas = this.#options.replicas.find() ?? [];
+    const found = this.#options.replicas.find();
+    const replicas = found ?? [];
     for (const url of this.#cursors.keys()) {
       if (!replicas.some((replica) => replica.url === url)) this.#forgetReplica(url);
     }
@@ -151,6 +160,8 @@ export class ReplicaReports {
       const report = answers[index];
       if (report !== undefined) this.#ingest(url, report);
     }
+    const reports = replicas.map(({ name }, index) => ({ name, providers: providersIn(answers[index]) }));
+    this.providers.polled(found === undefined ? 'NotObserved' : reports);
   }
 
   /** After a rollout the replicas have other addresses. */
@@ -252,6 +263,11 @@ export class ReplicaReports {
     if (lastTime < this.#begun) return;
     this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Refuse', note });
   }
+}
+
+/** Undefined where the replica did not answer. */
+function providersIn(report: ReplicaReport | undefined) {
+  return report && new Map(Object.entries(report.providers ?? {}));
 }
 
 function deniedSentence({ reason, count }: Occurrence): string {

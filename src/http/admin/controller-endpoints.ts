@@ -52,8 +52,19 @@ export interface ReportAnswer {
   readonly lastUsed: Readonly<Record<string, string>>;
   /** By uid: each reason why requests of a client were refused. */
   readonly denied: Readonly<Record<string, readonly Denial[]>>;
+  /** By uid: every IdentityProvider that it has judged, whether people can sign in by it or not. */
+  readonly providers: Readonly<Record<string, ProviderReport>>;
   /** Alerts that no controller has acknowledged, of all replicas; empty while Redis does not answer. */
   readonly alerts: readonly ReportedAlert[];
+}
+
+export interface ProviderReport {
+  /** `metadata.generation` that it has judged. */
+  readonly generation: number;
+  /** Whether it has reached the source of this generation. */
+  readonly reachable: boolean;
+  /** `Reachable`, or why it is not: `NotObserved` before the first attempt has ended. */
+  readonly reason: 'Reachable' | 'DiscoveryFailed' | 'IssuerMismatch' | 'NotObserved';
 }
 
 export interface Denial {

@@ -46,7 +46,7 @@ export class GitHubSource implements IdentitySource {
     const config = new client.Configuration(metadata, clientId, {}, client.ClientSecretPost(clientSecret ?? ''));
     config[client.customFetch] = this.#call;
     this.#loaded ??= { client, config };
-    return 'Reached';
+    return 'Reachable';
   }
 
   forget(): void {}

@@ -136,7 +136,7 @@ export class IdentityProviders {
     const reach = await source.discover();
     held.isDiscovering = false;
     const now = this.#clock.now();
-    const isReached = reach === 'Reached';
+    const isReached = reach === 'Reachable';
     held.nextAt = now + (isReached ? EVERY : exponentialBackoff(RETRY, held.failures));
     held.failures = isReached ? 0 : held.failures + 1;
     if (isReached) held.reachedAt = now;

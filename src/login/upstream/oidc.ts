@@ -50,10 +50,10 @@ export class OidcSource implements IdentitySource {
     if (typeof metadata === 'string') return metadata;
     const text = JSON.stringify(metadata);
     // Another Configuration would fetch the same keys again.
-    if (this.#discovered?.text === text) return 'Reached';
+    if (this.#discovered?.text === text) return 'Reachable';
     const config = this.#configure(client, metadata);
     this.#discovered = { text, config, client };
-    return 'Reached';
+    return 'Reachable';
   }
 
   /** Forgets what was discovered: it is too old to be relied on. */

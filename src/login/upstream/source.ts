@@ -11,7 +11,7 @@ export interface SourceOptions {
 }
 
 /** What came of an attempt to reach a provider; the reasons of its condition `Reachable`. */
-export type Reach = 'Reached' | 'DiscoveryFailed' | 'IssuerMismatch';
+export type Reach = 'Reachable' | 'DiscoveryFailed' | 'IssuerMismatch';
 
 /** A source with what its directory does to it. */
 export interface Source extends IdentitySource {

@@ -3,11 +3,12 @@
 import { withoutForeignLabels } from '../../controller/client-secrets/owner-secrets.ts';
 import type { ClientSources } from '../../controller/clients/client-controller.ts';
 import { cachedClient, cachedIdentity, cachedResource, ofClass } from '../../controller/reconciling/cached-object.ts';
-import { PARTS_SELECTOR } from '../../kubernetes/objects/release-parts.ts';
+import { PARTS_SELECTOR, PROVIDER_SECRETS_SELECTOR } from '../../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
   CONFIG_MAPS,
   ENDPOINT_SLICES,
+  IDENTITY_PROVIDERS,
   type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
@@ -43,6 +44,8 @@ export class ControllerSources implements ClientSources {
   readonly serviceAccounts: SharedReflector;
   readonly releaseSecrets: SharedReflector;
   readonly signingKeys: SharedReflector;
+  readonly providers: SharedReflector;
+  readonly providerSecrets: SharedReflector;
   readonly endpointSlices: SharedReflector | undefined;
   readonly #all: readonly SharedReflector[];
 
@@ -68,6 +71,11 @@ export class ControllerSources implements ClientSources {
     this.serviceAccounts = metadataOf(SERVICE_ACCOUNTS, cachedIdentity);
     this.releaseSecrets = watch(SECRETS, { namespaces: [releaseNamespace], labelSelector: PARTS_SELECTOR });
     this.signingKeys = watch(SIGNING_KEYS, { namespaces: [releaseNamespace] });
+    this.providers = watch(IDENTITY_PROVIDERS, { namespaces: [releaseNamespace], keep: cachedResource });
+    this.providerSecrets = watch(SECRETS, {
+      namespaces: [releaseNamespace],
+      fieldSelector: PROVIDER_SECRETS_SELECTOR,
+    });
     this.endpointSlices =
       serverService === undefined
         ? undefined
@@ -85,7 +93,7 @@ export class ControllerSources implements ClientSources {
         this.configMaps,
         this.serviceAccounts,
       ],
-      ...[this.releaseSecrets, this.signingKeys],
+      ...[this.releaseSecrets, this.signingKeys, this.providers, this.providerSecrets],
       ...(this.endpointSlices === undefined ? [] : [this.endpointSlices]),
     ];
   }

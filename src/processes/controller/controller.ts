@@ -11,6 +11,7 @@ import {
   WEBHOOK_SECRET,
 } from '../../admission/references/secret-parts.ts';
 import { ClientController } from '../../controller/clients/client-controller.ts';
+import { ProviderController } from '../../controller/identity-providers/provider-controller.ts';
 import { InstallSecrets } from '../../controller/install/install-secrets.ts';
 import { LostSecrets } from '../../controller/install/lost-secrets.ts';
 import { LeaderApi } from '../../controller/leadership/leader-api.ts';
@@ -221,7 +222,13 @@ class ControllerProcess {
       },
     });
     // What is granted is judged before the first client reports it.
-    const others = [new KeyController(shared), new PolicyController(shared), resources, clients];
+    const providers = new ProviderController({
+      ...shared,
+      install,
+      reader: this.#api,
+      reported: clients.reportedProviders,
+    });
+    const others = [new KeyController(shared), new PolicyController(shared), providers, resources, clients];
     this.#components = [secrets, ...others];
     for (const each of others) each.start();
   }

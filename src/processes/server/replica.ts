@@ -9,19 +9,23 @@ import type {
   ObservedAnswer,
   ObservedClient,
   ObservedRequest,
+  ProviderReport,
   ReplicaApi,
   ReportAnswer,
   ReportRequest,
 } from '../../http/admin/controller-endpoints.ts';
+import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { AlertReports } from '../alerts/alert-reports.ts';
 import type { ClientUsage } from '../token-server/client-usage.ts';
 
 export interface ReplicaOptions {
-  readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'servedResource' | 'textOf'>;
+  readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'servedResource' | 'servedProviders' | 'textOf'>;
   readonly usage: ClientUsage;
   /** Undefined until Redis is connected. */
   readonly alerts: () => AlertReports | undefined;
+  /** Undefined until the token server is assembled. */
+  readonly providers: () => Pick<IdentityProviders, 'reports'> | undefined;
   readonly clock: Clock;
 }
 
@@ -53,8 +57,15 @@ export class Replica implements ReplicaApi {
   }
 
   async report({ after, acknowledged = [] }: ReportRequest): Promise<ReportAnswer> {
-    const { usage, alerts } = this.#options;
+    const { registry, usage, alerts } = this.#options;
+    const reports = this.#options.providers()?.reports();
+    const providers: Record<string, ProviderReport> = {};
+    for (const [uid, { generation }] of registry.servedProviders) {
+      const report = reports?.get(uid);
+      const reason = report?.generation === generation ? report.reach : 'NotObserved';
+      providers[uid] = { generation, reachable: reason === 'Reachable', reason };
+    }
     const pending = (await alerts()?.exchange(acknowledged)) ?? [];
-    return { ...usage.since(after), alerts: pending };
+    return { ...usage.since(after), providers, alerts: pending };
   }
 }

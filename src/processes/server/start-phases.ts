@@ -131,7 +131,13 @@ export function createAdminSide(
       lastProgress: () => registry.lastProgress,
       signingKey: () => registry.signingKey,
     },
-    replica: new Replica({ registry, usage, clock: systemClock, alerts: () => progress.serving?.alertReports }),
+    replica: new Replica({
+      registry,
+      usage,
+      clock: systemClock,
+      alerts: () => progress.serving?.alertReports,
+      providers: () => progress.serving?.tokens.providers,
+    }),
   });
 }
 

@@ -1,14 +1,14 @@
 // Assembles the parts of a sign-in: cookies, sealed requests, form tokens and limits, over the stores. The endpoints
 // that use them are in `http/sign-in/`.
 
-import type { Metrics } from '../../http/metrics/metrics.ts';
 import { BrowserSessions, type BrowserSessionsOptions } from '../../http/cookies/browser-session.ts';
-import { FormTokens } from '../../http/sign-in/form-origin.ts';
 import { InteractionTaker } from '../../http/cookies/interaction-taker.ts';
 import { KnownBrowsers } from '../../http/cookies/known-browsers.ts';
-import { LoginLimit, UNLIMITED_LOGINS } from '../../http/sign-in/login-limit.ts';
 import { PendingDepartures } from '../../http/cookies/pending-departures.ts';
 import { SealedRequests } from '../../http/cookies/sealed-request.ts';
+import type { Metrics } from '../../http/metrics/metrics.ts';
+import { FormTokens } from '../../http/sign-in/form-origin.ts';
+import { LoginLimit, UNLIMITED_LOGINS } from '../../http/sign-in/login-limit.ts';
 import type { SignInFlow } from '../../http/sign-in/sign-in-flow.ts';
 import type { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';

@@ -87,7 +87,7 @@ describe('the rights that grantry is installed with', () => {
       });
     });
 
-    it('may read Secrets and signing keys in its own namespace, and write nothing there either', async () => {
+    it('may read Secrets, signing keys and identity providers in its own namespace, and write nothing there either', async () => {
       expect(await rightsOf(installation.serverToken, installation.namespace)).toEqual({
         'oauthclients.grantry.dev': may(READ),
         'protectedresources.grantry.dev': may(READ),
@@ -95,6 +95,7 @@ describe('the rights that grantry is installed with', () => {
         'namespaces.': may(READ),
         'secrets.': may(READ),
         'signingkeys.grantry.dev': may(READ),
+        'identityproviders.grantry.dev': may(READ),
       });
     });
 
@@ -137,11 +138,13 @@ describe('the rights that grantry is installed with', () => {
       expect(await rightsOf(installation.controllerToken, tenant.namespace)).toEqual(everywhere);
     });
 
-    it('may care for signing keys, replicas and its lease in its own namespace', async () => {
+    it('may care for signing keys, identity providers, replicas and its lease in its own namespace', async () => {
       expect(await rightsOf(installation.controllerToken, installation.namespace)).toEqual({
         ...everywhere,
         'signingkeys.grantry.dev': may(`${READ} create`),
         'signingkeys/status.grantry.dev': 'patch',
+        'identityproviders.grantry.dev': may(READ),
+        'identityproviders/status.grantry.dev': 'patch',
         'endpointslices.discovery.k8s.io': may(READ),
         'leases.coordination.k8s.io': may('get create update'),
       });

@@ -11,6 +11,8 @@ import { sharedCluster } from '../setup/shared-cluster.ts';
 import { TokenServers } from '../setup/token-servers.ts';
 
 const PARTS = 'grantry.dev/part in (verifier,signing-key,pepper,webhook,controller,redis)';
+/** Of identity providers; only these are selected by a field. */
+const PROVIDERS = 'type=grantry.dev/identity-provider';
 const METADATA = 'g=meta.k8s.io;v=v1';
 
 describeRedis('the Secrets that are read', () => {
@@ -64,7 +66,7 @@ describeRedis('the Secrets that are read', () => {
     const asked = requests.flatMap((seen) => {
       const verb = listOf('secrets')(seen) ? 'list' : watchOf('secrets')(seen) ? 'watch' : undefined;
       if (verb === undefined || !isThere(seen.path)) return [];
-      return `${verb} ${seen.query.get('labelSelector') ?? 'all'} ${seen.accept}`;
+      return `${verb} ${seen.query.get('labelSelector') ?? seen.query.get('fieldSelector') ?? 'all'} ${seen.accept}`;
     });
     return [...new Set(asked)].sort();
   }
@@ -72,19 +74,23 @@ describeRedis('the Secrets that are read', () => {
   const ofRelease = (path: string) => path === `/api/v1/namespaces/${install.namespace}/secrets`;
   const ofOthers = (path: string) => !ofRelease(path);
 
-  it('by a token server are those of the release namespace with a label of ours', () => {
+  it('by a token server are those of the release namespace with a label of ours, or of identity providers', () => {
     expect(selections(ways.server, ofRelease)).toEqual([
       `list ${PARTS} application/json`,
+      `list ${PROVIDERS} application/json`,
       `watch ${PARTS} application/json`,
+      `watch ${PROVIDERS} application/json`,
     ]);
     expect(selections(ways.server, ofOthers)).toEqual([]);
     expect(ways.server.requests.filter(isGet)).toEqual([]);
   });
 
-  it('by a controller are, of the release namespace, those with a label of ours', () => {
+  it('by a controller are, of the release namespace, those with a label of ours, or of identity providers', () => {
     expect(selections(ways.controller, ofRelease)).toEqual([
       `list ${PARTS} application/json`,
+      `list ${PROVIDERS} application/json`,
       `watch ${PARTS} application/json`,
+      `watch ${PROVIDERS} application/json`,
     ]);
     const names = ways.controller.requests.filter(isGet).map(({ path }) => path);
     expect(names).not.toContain(`/api/v1/namespaces/${install.namespace}/secrets/unrelated`);

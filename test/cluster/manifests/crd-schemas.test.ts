@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CLIENT_POLICY } from '../../../src/admission/kinds/client-policy.ts';
 import { formatPath } from '../../../src/admission/kinds/field-path.ts';
+import { IDENTITY_PROVIDER } from '../../../src/admission/kinds/identity-provider.ts';
 import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
 import { PROTECTED_RESOURCE } from '../../../src/admission/kinds/protected-resource.ts';
@@ -21,6 +22,7 @@ const CRDS = join(import.meta.dirname, '../../../crds');
 const SCHEMAS = {
   OAuthClient: OAUTH_CLIENT,
   ProtectedResource: PROTECTED_RESOURCE,
+  IdentityProvider: IDENTITY_PROVIDER,
   SigningKey: SIGNING_KEY,
   ClientPolicy: CLIENT_POLICY,
 } as const;
@@ -70,6 +72,10 @@ const RULES_OF_THE_SCHEMAS = [
   'browsers send no default port',
   'needs exactly one of namespaces and namespaceSelector',
   'needs values for In and NotIn, and none for Exists and DoesNotExist',
+  ...['needs oidc for the type OIDC', 'has oidc, which is not for the type GitHub'],
+  ...['has gitHub, which is not for the type OIDC', 'has organizations and anyone: one of them only'],
+  ...['must be from 5m to 2160h', 'lacks openid, without which there is no ID token'],
+  'stands for many tenants: write the issuer of one, with its id',
 ];
 
 /** The bounds on the size of a whole, which no CRD can express. */
@@ -85,7 +91,13 @@ const OF_THE_JUDGE_ALONE = [
 ];
 
 /** Rules about a change. */
-const RULES_OF_CHANGE = ['resource cannot be changed', 'clientId cannot be changed', 'className cannot be changed'];
+const RULES_OF_CHANGE = [
+  ...['resource cannot be changed', 'clientId cannot be changed', 'className cannot be changed'],
+  'type cannot be changed',
+];
+
+/** The least that an IdentityProvider says. */
+const PROVIDER = { type: 'OIDC', clientSecretRef: { name: 'a' }, oidc: { issuer: 'https://id.example' } };
 
 const cluster = sharedCluster();
 let namespace: string;
@@ -126,9 +138,12 @@ async function expectAgreement(manifest: Manifest, unknownFields: 'refuse' | 'ig
   if (refusal === undefined) return true;
   // The judge leaves out what is of another class.
   const judged = { ...manifest, spec: { ...fieldsOf(manifest.spec), className: 'default' } };
-  if (manifest.kind === 'SigningKey') Reflect.deleteProperty(judged.spec, 'className');
-  const { clients, keys, policies, resources } = await judge([judged], { unknownFields, otherSecrets: 'assumed' });
-  const faults = [...clients, ...keys, ...policies, ...resources].flatMap((verdict) =>
+  if (['SigningKey', 'IdentityProvider'].includes(manifest.kind)) Reflect.deleteProperty(judged.spec, 'className');
+  const { clients, keys, policies, resources, providers } = await judge([judged], {
+    unknownFields,
+    otherSecrets: 'assumed',
+  });
+  const faults = [...clients, ...keys, ...policies, ...resources, ...providers].flatMap((verdict) =>
     verdict.faults.map(({ path }) => formatPath(path)),
   );
   for (const cause of refusal) {
@@ -285,8 +300,40 @@ describe('the rules of the CRDs', () => {
     expect(await change('given', 'urn:a:b')).toBeUndefined();
   });
 
+  it.each([
+    ['needs oidc for the type OIDC', { oidc: undefined }],
+    ['has gitHub, which is not for the type OIDC', { gitHub: {} }],
+    ['has oidc, which is not for the type GitHub', { type: 'GitHub' }],
+    ['one of them only', { type: 'GitHub', oidc: undefined, gitHub: { organizations: ['a'], anyone: true } }],
+    ['must be from 5m to 2160h', { verifyEvery: '4m59s' }],
+    ['must be from 5m to 2160h', { verifyEvery: '2160h1s' }],
+    ['stands for many tenants', { oidc: { issuer: 'https://login.microsoftonline.com/consumers' } }],
+    ['lacks openid', { oidc: { issuer: 'https://id.example', scopes: ['email'] } }],
+  ])('say of an identity provider: %s', async (message, spec) => {
+    const [apiVersion, kind] = ['grantry.dev/v1alpha1', 'IdentityProvider'];
+    const manifest = { apiVersion, kind, metadata: { name: 'a' }, spec: { ...PROVIDER, ...spec } };
+    expect(await refusalOf(manifest, 'Strict')).toEqual([expect.stringContaining(message)]);
+    await expectAgreement(manifest, 'refuse');
+  });
+
+  it('keep the type of an identity provider, and change everything else', async () => {
+    const providers = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/identityproviders`;
+    const metadata = { name: 'typed', namespace };
+    await cluster.apply({ apiVersion: 'grantry.dev/v1alpha1', kind: 'IdentityProvider', metadata, spec: PROVIDER });
+    const change = async (spec: object) =>
+      (await cluster.call('PATCH', `${providers}/typed`, { body: { spec } })).body.details?.causes?.[0]?.message;
+    expect(await change({ type: 'GitHub', oidc: null })).toContain('type cannot be changed');
+    expect(await change({ oidc: { issuer: 'https://other.example' }, suspended: true })).toBeUndefined();
+  });
+
   it('hold names to 63 characters', async () => {
-    const specs = { OAuthClient: {}, ProtectedResource: {}, SigningKey: {}, ClientPolicy: { namespaceSelector: {} } };
+    const specs = {
+      OAuthClient: {},
+      ProtectedResource: {},
+      IdentityProvider: PROVIDER,
+      SigningKey: {},
+      ClientPolicy: { namespaceSelector: {} },
+    };
     for (const [kind, spec] of Object.entries(specs)) {
       const manifest = (length: number) => ({
         apiVersion: 'grantry.dev/v1alpha1',
@@ -322,6 +369,7 @@ describe('a new object', () => {
   const CONDITIONS = {
     OAuthClient: ['Accepted', 'ResolvedRefs', 'CredentialsReady', 'Programmed', 'Ready'],
     ProtectedResource: ['Accepted', 'Programmed', 'Ready'],
+    IdentityProvider: ['Accepted', 'ResolvedRefs', 'Reachable', 'Programmed', 'Ready'],
     SigningKey: ['KeyMaterialReady', 'Ready'],
     ClientPolicy: ['Accepted', 'Ready'],
   };
@@ -329,7 +377,11 @@ describe('a new object', () => {
   it.each(Object.keys(CONDITIONS) as Kind[])(
     'of kind %s has only pending conditions, whatever its author says',
     async (kind) => {
-      const spec = kind === 'ClientPolicy' ? { namespaceSelector: {}, className: namespace } : {};
+      const specs: Partial<Record<Kind, object>> = {
+        ClientPolicy: { namespaceSelector: {}, className: namespace },
+        IdentityProvider: PROVIDER,
+      };
+      const spec = specs[kind] ?? {};
       const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] };
       const name = `new-${namespace}`;
       const metadata = kind === 'ClientPolicy' ? { name } : { name, namespace };

@@ -72,6 +72,28 @@ const NAMESPACES = ['*', 'team-b', '0'];
 const ODD_NAMESPACES = ['', '**', '*a', 'a.b', 'A'];
 const CLIENT_IDS = ['web', 'Shop.Web~1', '0_-', 'usr_a'];
 const ODD_CLIENT_IDS = ['', '.web', 'a b', 'a/b', 'ä'];
+const TYPES = ['OIDC', 'GitHub', 'LDAP2'];
+const ODD_TYPES = ['', '0', 'a-b', 'a b'];
+const ISSUERS = [
+  ...['https://id.example', 'https://Id.example:8443/realms/a/', 'https://10.0.0.1', 'http://127.0.0.1:5556/dex'],
+  ...['http://localhost', 'http://[::1]:8080', 'https://login.microsoftonline.com/common/v2.0'],
+];
+const ODD_ISSUERS = [
+  ...['http://id.example', 'https://', 'https://a b', 'https://u@h', 'https://a?b', 'https://a#b', 'https://1.2.3'],
+  ...['https://a:0', 'http://127.0.0.1.example'],
+];
+const HOSTS = ['github.com', 'git.corp.example:8443', '10.0.0.1', 'localhost'];
+const ODD_HOSTS = ['', 'Git.example', '1.2.3', 'a:0', 'a/b', 'a b'];
+const ORGANIZATIONS = ['corp', 'Corp-Org', '0'];
+const ODD_ORGANIZATIONS = ['', '-a', 'a-', 'a--b', 'a_b'];
+const DOMAINS = ['corp.example', 'a-b.c1'];
+const ODD_DOMAINS = ['', 'corp', 'Corp.example', 'a..b', '.a.b', 'a.b.', 'a@b.c'];
+const CLAIMS = ['email', 'https://a.example/groups', '/realm_access/roles', '/a~1b/~0'];
+const ODD_CLAIMS = ['', '/', '/a~2', '//a', 'a\nb'];
+const GROUPS = ['**', 'ops-*', 'staff:Größe'];
+const ODD_GROUPS = ['', 'a\nb', '\u0085'];
+const VISIBLE = ['openid', 'corp:', 'x'];
+const ODD_VISIBLE = ['', 'a b', 'ä', '\x7f'];
 const WORDS = [
   '',
   'none',
@@ -99,6 +121,14 @@ const POOLS: readonly (readonly [fitting: readonly string[], odd: readonly strin
   [GLOBS, ODD_GLOBS],
   [TEXTS, ODD_TEXTS],
   [QUANTITIES, ODD_QUANTITIES],
+  [TYPES, ODD_TYPES],
+  [ISSUERS, ODD_ISSUERS],
+  [HOSTS, ODD_HOSTS],
+  [ORGANIZATIONS, ODD_ORGANIZATIONS],
+  [DOMAINS, ODD_DOMAINS],
+  [CLAIMS, ODD_CLAIMS],
+  [GROUPS, ODD_GROUPS],
+  [VISIBLE, ODD_VISIBLE],
 ];
 
 /** In JavaScript scripts are named with a prefix; nothing else of a pattern of ours differs. */

@@ -181,6 +181,31 @@ describeRedis('what kubectl prints', () => {
     ]);
   });
 
+  it('of identity providers: their type, whether people can sign in by them, why not, and the address to register', async () => {
+    const { namespace } = install;
+    const provider = (name: string, spec: object): Manifest => ({
+      apiVersion: 'grantry.dev/v1alpha1',
+      kind: 'IdentityProvider',
+      metadata: { name, namespace },
+      spec: { clientSecretRef: { name: 'absent' }, ...spec },
+    });
+    await cluster.apply(
+      provider('corp', { type: 'OIDC', oidc: { issuer: 'https://id.corp.example' } }),
+      provider('github', { type: 'GitHub' }),
+    );
+    const expected: readonly Row[] = [
+      { NAME: 'corp', TYPE: 'OIDC', READY: 'False', REASON: 'SecretNotFound' },
+      { NAME: 'github', TYPE: 'GitHub', READY: 'False', REASON: 'OrganizationsMissing' },
+    ];
+    const all = async () => await printed('identityproviders', '-n', namespace);
+    await until('both are judged', async () => isDeepStrictEqual(await all(), expected), PATIENCE, 500).catch(() => {});
+    expect(await all()).toEqual(expected);
+    expect(await printed('idp', '-n', namespace, '-o', 'wide')).toMatchObject([
+      { 'CALLBACK-URL': expect.stringMatching(/\/login\/callback\/corp$/) },
+      { 'CALLBACK-URL': expect.stringMatching(/\/login\/callback\/github$/) },
+    ]);
+  });
+
   it('of signing keys: what they sign with, the key that does, whether it does, and until when', async () => {
     const ring = (name: string, spec: object): Manifest => ({
       apiVersion: 'grantry.dev/v1alpha1',

@@ -30,7 +30,9 @@ it('a controller learns from a replica what it serves and what its clients met w
         const denied = { [UID]: [{ reason: 'invalid_scope', generation: 3, count: 2, lastTime: NOW } as const] };
         const type = 'refresh_token.reuse_detected' as const;
         const shared = { id: 'al-1', clientUid: UID, clientId: 'shop.web', action: 'grant_revoked' as const };
-        return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, alerts: [{ ...shared, type, time: NOW }] };
+        const providers = { 'uid-corp': { generation: 2, reachable: false, reason: 'NotObserved' as const } };
+        const alerts = [{ ...shared, type, time: NOW }];
+        return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, providers, alerts };
       },
     },
   });
@@ -70,6 +72,8 @@ it('a controller learns from a replica what it serves and what its clients met w
   await reports.poll();
   expect(events).toEqual(['InvalidScope', 'RefreshTokenReuse']);
   expect(reports.lastUsed(UID)).toBe('2026-03-01');
+  const held = new Map([['uid-corp', { generation: 2, reachable: false, reason: 'NotObserved' }]]);
+  expect(reports.providers.latest).toEqual([{ name: grantry.adminUrl(''), providers: held }]);
   expect(asked).toEqual([{ uids: [UID] }, {}, { after: 'c-1', acknowledged: ['al-1'] }]);
 
   expect(refusing).toEqual([]);
@@ -89,7 +93,7 @@ it('a controller has as many alerts acknowledged as replicas report, however lon
       observed: () => ({ clients: {}, resources: {}, keyIds: [] }),
       report: async ({ acknowledged = [] }) => {
         for (const id of acknowledged) waiting.delete(id);
-        return { cursor: 'c-1', lastUsed: {}, denied: {}, alerts: [...waiting].map(told) };
+        return { cursor: 'c-1', lastUsed: {}, denied: {}, providers: {}, alerts: [...waiting].map(told) };
       },
     },
   });

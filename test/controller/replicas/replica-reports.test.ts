@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ReplicaReports } from '../../../src/controller/replicas/replica-reports.ts';
 import { replicasAt } from '../../../src/controller/replicas/replicas.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import { until } from '../../until.ts';
 import { askable, startReplica } from './replica-servers.ts';
 
 const MINUTE = 60_000;
@@ -15,6 +16,7 @@ function clientObject(uid: string, generation = 1): KubernetesObject {
 
 interface Told {
   lastUsed?: object;
+  providers?: object;
   denied?: Record<string, { reason: string; generation?: number; count: number; lastTime: string }[]>;
   alerts?: { id: string; type: string; clientUid: string; time: string }[];
 }
@@ -79,6 +81,43 @@ describe('the reports of replicas', () => {
     expect(news.sort()).toEqual(['a', 'b']);
     await reports.poll();
     expect(news).toHaveLength(2);
+  });
+
+  it('given reports of identity providers → those of the latest poll, by replica; none of a replica without any', async () => {
+    const { told, reports, urls } = await world();
+    expect(reports.providers.latest).toBeUndefined();
+    const corp = { generation: 2, reachable: true, reason: 'Reachable' };
+    told[0] = { providers: { corp } };
+    let polls = 0;
+    reports.providers.listen(() => {
+      polls += 1;
+    });
+    await reports.poll();
+    expect(reports.providers.latest).toEqual([
+      { name: urls[0], providers: new Map([['corp', corp]]) },
+      { name: urls[1], providers: new Map() },
+    ]);
+    told[0] = { lastUsed: { a: 'no day' } };
+    await reports.poll();
+    expect(reports.providers.latest).toMatchObject([{ providers: undefined }, { providers: new Map() }]);
+    expect(polls).toBe(2);
+  });
+
+  it('given a request to poll soon → polled long before the period is over', async () => {
+    const { told, reports, questions } = await world();
+    told[0] = { providers: {} };
+    let polls = 0;
+    reports.providers.listen(() => {
+      polls += 1;
+      if (polls < 5) reports.providers.pollSoon();
+    });
+    const began = performance.now();
+    reports.start();
+    await until('it was polled five times', () => polls === 5);
+    await reports.stop();
+    // Two replicas each; five periods take 20 seconds.
+    expect(questions).toHaveLength(10);
+    expect(performance.now() - began).toBeLessThan(15_000);
   });
 
   it('are asked for from where the last one ended', async () => {

@@ -8,6 +8,7 @@ import {
   CONFIG_MAPS,
   ENDPOINT_SLICES,
   EVENTS,
+  IDENTITY_PROVIDERS,
   LEASES,
   NAMESPACES,
   OAUTH_CLIENTS,
@@ -23,6 +24,7 @@ import {
 describe('a resource', () => {
   it.each([
     [OAUTH_CLIENTS, '/apis/grantry.dev/v1alpha1/oauthclients', 'oauthclients.grantry.dev'],
+    [IDENTITY_PROVIDERS, '/apis/grantry.dev/v1alpha1/identityproviders', 'identityproviders.grantry.dev'],
     [PROTECTED_RESOURCES, '/apis/grantry.dev/v1alpha1/protectedresources', 'protectedresources.grantry.dev'],
     [CLIENT_POLICIES, '/apis/grantry.dev/v1alpha1/clientpolicies', 'clientpolicies.grantry.dev'],
     [SIGNING_KEYS, '/apis/grantry.dev/v1alpha1/signingkeys', 'signingkeys.grantry.dev'],

@@ -54,7 +54,7 @@ describe('a provider', () => {
     serve([provider]);
     expect(reach()).toBe('NotObserved');
     await settled(1);
-    expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reached' }]]));
+    expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reachable' }]]));
     expect(sources.provider('corp')).toBe(provider);
     expect(sources.source('local')).toBeUndefined();
   });
@@ -82,7 +82,7 @@ describe('a provider', () => {
 
   it('of the type GitHub → reached without a call', async () => {
     serve([aGitHubProvider()]);
-    await until('the discovery', () => reach() === 'Reached');
+    await until('the discovery', () => reach() === 'Reachable');
     expect(await begin()).toMatchObject({
       location: expect.stringMatching(/^https:\/\/github\.com\/login\/oauth\/authorize\?/),
     });
@@ -163,7 +163,7 @@ it('an address in the domain of another provider → unverified, also while that
   });
   const emailOf = async (providers: readonly OidcProvider[]) => {
     serve(providers);
-    await until('the discovery', () => reach() === 'Reached');
+    await until('the discovery', () => reach() === 'Reachable');
     const departure = await begin();
     if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
     upstream.nonce = departure.nonce;

@@ -40,7 +40,7 @@ function sourceWith(changes: Partial<OidcProvider> = {}, isClaimedElsewhere = (_
 }
 
 async function departed(source: OidcSource, request: Partial<DepartureRequest> = {}): Promise<Departure> {
-  expect(await source.discover()).toBe('Reached');
+  expect(await source.discover()).toBe('Reachable');
   const departure = await source.begin(Object.assign({}, PLAIN_REQUEST, request));
   if (departure === 'unavailable') throw new Error('the provider was discovered');
   upstream.nonce = departure.nonce;
@@ -330,7 +330,7 @@ describe('a provider behind an authority of its own', () => {
         source.close();
         return reached;
       };
-      expect(await reach(trusting)).toBe('Reached');
+      expect(await reach(trusting)).toBe('Reachable');
       expect(await reach(Object.assign({}, trusting, { authorities: undefined }))).toBe('DiscoveryFailed');
       secure.metadata = { token_endpoint: 'http://127.0.0.1:1/token' };
       expect(await reach(trusting)).toBe('DiscoveryFailed');

@@ -22,7 +22,7 @@ const handles = new Handles({ issuer, peppers: [Buffer.alloc(32, 1)], random });
 const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
 const owners = {
   takesPasswords: false,
-      lookUp: async () => undefined,
+  lookUp: async () => undefined,
   authenticate: async () => undefined,
   find: async (subject: string) => ({ subject, username: 'ada', displayName: undefined, email: undefined, groups: [] }),
   revokedBefore: () => 0,

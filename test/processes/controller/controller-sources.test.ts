@@ -13,8 +13,8 @@ function heldBack(listHeld: string) {
   const release = Promise.withResolvers<void>();
   const listed: string[] = [];
   const api: Pick<KubernetesApi, 'list' | 'watch'> = {
-    list: async ({ plural }, { namespace = '' } = {}) => {
-      const list = `${plural} ${namespace}`.trim();
+    list: async ({ plural }, { namespace = '', fieldSelector = '' } = {}) => {
+      const list = `${plural} ${namespace} ${fieldSelector}`.trim();
       if (list === listHeld) await release.promise;
       listed.push(list);
       return { items: [], resourceVersion: '1', continue: undefined, bytes: 0 };
@@ -32,6 +32,7 @@ it.each([
   ...['protectedresources team-a', 'protectedresources team-b'],
   ...['oauthclients team-a', 'oauthclients team-b', 'clientpolicies', 'namespaces', 'secrets team-a', 'secrets team-b'],
   ...['configmaps team-a', 'configmaps team-b', 'serviceaccounts team-a', 'serviceaccounts team-b'],
+  ...[`identityproviders ${RELEASE}`, `secrets ${RELEASE} type=grantry.dev/identity-provider`],
   ...[`secrets ${RELEASE}`, `signingkeys ${RELEASE}`, `endpointslices ${RELEASE}`],
 ])('nothing is known to be all there is before the list of %s has come', async (list) => {
   const { api, listed, release } = heldBack(list);
@@ -52,7 +53,7 @@ it.each([
     isSynced = true;
   });
   sources.start();
-  await until('the others have come', () => listed.length === 14);
+  await until('the others have come', () => listed.length === 16);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect([isSynced, sources.startFault]).toEqual([false, expect.stringContaining(list.split(' ')[0] ?? '')]);
   release();

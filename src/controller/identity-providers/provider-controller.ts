@@ -1,0 +1,199 @@
+// Reconciles the status of all IdentityProviders of the release namespace while this process leads. There are few, and a
+// change of one may alter the verdict on others: each reconcile judges all.
+
+import type { Logger } from 'pino';
+import { admitProviders, type ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';
+import type { ProviderSecret } from '../../admission/identity-providers/provider-secret.ts';
+import { fieldsOf } from '../../admission/kinds/manifest.ts';
+import { type KubernetesApi, KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
+import { IDENTITY_PROVIDERS, type KubernetesObject, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
+import { sourceOf } from '../../kubernetes/objects/source-object.ts';
+import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
+import type { LeaderApi } from '../leadership/leader-api.ts';
+import { cachedResource } from '../reconciling/cached-object.ts';
+import type { EventFacts } from '../reconciling/events.ts';
+import { OwnWrites } from '../reconciling/own-writes.ts';
+import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
+import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import type { ReportedProviders } from '../replicas/reported-providers.ts';
+import { observationOf } from './provider-observation.ts';
+import { providerStatus } from './provider-status.ts';
+
+type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
+
+export interface ProviderControllerOptions {
+  readonly api: LeaderApi;
+  /** Lists without a lease, as the watches do. */
+  readonly reader: Pick<KubernetesApi, 'list'>;
+  /** The watches; each has completed its first list. */
+  readonly sources: {
+    /** IdentityProviders of the release namespace. */
+    readonly providers: Source;
+    /** The Secrets there of the type for identity providers, and no others. */
+    readonly providerSecrets: Source;
+  };
+  readonly install: { readonly issuer: string; readonly releaseNamespace: string };
+  readonly reported: Pick<ReportedProviders, 'latest' | 'listen' | 'pollSoon'>;
+  readonly record: (event: EventFacts) => void;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'error'>;
+  readonly metrics: ReconcileMetrics;
+}
+
+/** The only key of the queue: each reconcile covers all providers. */
+const ALL = 'all';
+/** How long changes are batched. */
+const GATHERING_MILLISECONDS = 20;
+/** How long replicas may be behind before status reports it: those that follow at once cost no second write. */
+const REPORT_AFTER_MILLISECONDS = 1000;
+/** How long they are polled for it more often than otherwise. */
+const HURRY_MILLISECONDS = 10_000;
+
+export class ProviderController {
+  readonly #options: ProviderControllerOptions;
+  readonly #written: OwnWrites;
+  readonly #queue: WorkQueue;
+  /** Since when replicas are behind, by uid and generation. */
+  #behindSince: ReadonlyMap<string, number> = new Map();
+  #endListening: readonly (() => void)[] = [];
+
+  constructor(options: ProviderControllerOptions) {
+    this.#options = options;
+    const { sources, log, metrics } = options;
+    this.#written = new OwnWrites(sources.providers);
+    this.#queue = new WorkQueue({ kind: 'IdentityProvider', log, metrics, reconcile: () => this.#reconcile() });
+  }
+
+  /** How many keys are queued or being reconciled. */
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  /** Reconciles all, then follows changes until `stop`. */
+  start(): void {
+    const { sources, reported } = this.#options;
+    this.#endListening = [
+      sources.providers.listen(({ type, key, object }) => {
+        if (type === 'delete') this.#written.gone(key, object.metadata.uid);
+        this.#queue.addAfter(ALL, GATHERING_MILLISECONDS);
+      }),
+      sources.providerSecrets.listen(() => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS)),
+      // Also for the Secrets of other types, whose changes are not followed.
+      reported.listen(() => {
+        if (this.#hasProviders) this.#queue.add(ALL);
+      }),
+    ];
+    this.#queue.add(ALL);
+    this.#queue.start();
+  }
+
+  /** Nothing is written after the promise is fulfilled. */
+  async stop(): Promise<void> {
+    for (const end of this.#endListening) end();
+    await this.#queue.stop();
+  }
+
+  get #hasProviders(): boolean {
+    for (const _ of this.#options.sources.providers.objects()) return true;
+    return false;
+  }
+
+  async #reconcile(): Promise<undefined> {
+    const { sources, install, reported } = this.#options;
+    const objects = [...sources.providers.objects()].map(sourceOf);
+    const others = await this.#secretsOfOtherTypes(objects.map(({ manifest }) => nameOfSecret(manifest)));
+    const reports = reported.latest ?? [];
+    const verdicts = admitProviders(objects, {
+      unknownFields: 'ignore',
+      releaseNamespace: install.releaseNamespace,
+      secret: (namespace, name): ProviderSecret =>
+        sources.providerSecrets.get(objectKey({ namespace, name })) ?? (others.has(name) ? 'other_type' : undefined),
+      observed: (object) => observationOf(object, reports, this.#statusOf(object)),
+    });
+    this.#noteBehind(verdicts);
+    for (const verdict of verdicts) if (this.#isDue(verdict)) await this.#report(verdict);
+    return undefined;
+  }
+
+  /** The names that a Secret of another type has: existence alone is asked for, and nothing of the Secret is read. */
+  async #secretsOfOtherTypes(names: readonly (string | undefined)[]): Promise<ReadonlySet<string>> {
+    const { reader, sources, install } = this.#options;
+    const namespace = install.releaseNamespace;
+    const others = new Set<string>();
+    for (const name of new Set(names)) {
+      if (name === undefined || sources.providerSecrets.get(objectKey({ namespace, name })) !== undefined) continue;
+      // The watch may be behind: one of the right type is then no other.
+      const named = { namespace, fieldSelector: `metadata.name=${name}`, metadataOnly: true };
+      const { items } = await reader.list(SECRETS, named);
+      if (items.length > 0 && sources.providerSecrets.get(objectKey({ namespace, name })) === undefined)
+        others.add(name);
+    }
+    return others;
+  }
+
+  /** Has the replicas polled soon while they are behind. */
+  #noteBehind(verdicts: readonly ProviderVerdict[]): void {
+    const { clock, reported } = this.#options;
+    const now = clock.now();
+    const behind = verdicts.filter(({ conditions }) => {
+      const { status, reason } = conditions.find(({ type }) => type === 'Programmed') ?? {};
+      return status === 'False' && reason === 'Pending';
+    });
+    const keys = behind.map(({ object }) => generationKey(object));
+    this.#behindSince = new Map(keys.map((key) => [key, this.#behindSince.get(key) ?? now]));
+    const isNew = [...this.#behindSince.values()].some((since) => now - since < HURRY_MILLISECONDS);
+    if (isNew) reported.pollSoon();
+  }
+
+  #isDue({ object, conditions }: ProviderVerdict): boolean {
+    // Before the first poll nothing is known of what is served.
+    const isRefused = conditions.some(({ type, status }) => type === 'Accepted' && status === 'False');
+    if (this.#options.reported.latest === undefined) return isRefused;
+    const since = this.#behindSince.get(generationKey(object));
+    return since === undefined || this.#options.clock.now() - since >= REPORT_AFTER_MILLISECONDS;
+  }
+
+  #statusOf(object: { readonly namespace: string; readonly name: string }): unknown {
+    return fieldsOf(this.#written.get(objectKey(object))).status;
+  }
+
+  async #report(verdict: ProviderVerdict): Promise<void> {
+    const { sources, install, clock, record } = this.#options;
+    const key = objectKey(verdict.object);
+    const before = this.#statusOf(verdict.object);
+    const status = providerStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
+    const object = sources.providers.get(key);
+    if (object?.metadata.uid !== verdict.object.uid || isSameStatus(status, before)) return;
+    if (!(await this.#write(key, object, status))) return;
+    for (const { type, status: value, reason, message } of verdict.conditions) {
+      if (value !== 'False' || type === 'Ready' || reason === 'Pending') continue;
+      if (conditionIn(before, type)?.reason === reason) continue;
+      record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
+    }
+  }
+
+  /** @returns whether it is written; not where the object was deleted */
+  async #write(key: string, { metadata }: KubernetesObject, status: object): Promise<boolean> {
+    const { name, namespace, uid } = metadata;
+    try {
+      const object = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
+      await this.#written.write(key, async () =>
+        cachedResource(await this.#options.api.apply(IDENTITY_PROVIDERS, object, { subresource: 'status' })),
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof KubernetesError && (error.status === 404 || error.status === 409)) return false;
+      throw error;
+    }
+  }
+}
+
+function generationKey({ uid, generation }: { readonly uid: string; readonly generation: number }): string {
+  return `${uid} ${generation}`;
+}
+
+function nameOfSecret(manifest: unknown): string | undefined {
+  const { name } = fieldsOf(fieldsOf(fieldsOf(manifest).spec).clientSecretRef);
+  return typeof name === 'string' ? name : undefined;
+}
