@@ -200,7 +200,7 @@ describe.skipIf(NO_CHROMIUM)('the account page in Chromium', () => {
         `%s in ${language}: axe finds nothing in light and dark, and nothing is cut off at 320 px`,
         async (view) => {
           const { page, said } = await newPage({ javaScriptEnabled: true, locale });
-          if (view === 'applications') await letIn((await newPage()).page);
+          if (view === 'applications-2') await letIn((await newPage()).page);
           await page.goto(`${grantry.issuer}/account`);
           if (view !== 'login') {
             await signIn(page, language === 'de');

@@ -6,7 +6,7 @@ import type { Exchange } from '../server/endpoint.ts';
 import { acceptedStill, requireOwnForm, type SignInFlow, type SignInGoal, startAgain } from './sign-in-flow.ts';
 
 /** The fields. */
-export const LOGIN_FORM_FIELDS = ['csrf', 'request'] as const;
+const LOGIN_FORM_FIELDS = ['csrf', 'request'] as const;
 
 /**
  * What the sign-in is for; undefined after an error that was sent to the client by redirect.

@@ -9,7 +9,10 @@ import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { NewSession } from '../../../src/oauth/ports/login-stores.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Resource } from '../../../src/oauth/registry/resource.ts';
+import { RecordMacs } from '../../../src/oauth/tokens/record-macs.ts';
+import { authenticStores } from '../../../src/processes/token-server/authentic-stores.ts';
 import { answerIn } from '../../clients/person.ts';
+import { sampleSession } from '../../contracts/sample-grants.ts';
 import { type Grantry, type LogLine, PKCE, startGrantry, type TestClient, TestClock } from '../../grantry.ts';
 import { API, TokenCalls, WEB } from '../protocol/token-calls.ts';
 import { hidden, type Page, TestBrowser } from '../sign-in/sign-in-browser.ts';
@@ -50,6 +53,8 @@ export interface AccountWorld {
   readonly other: Grantry;
   /** A browser that has never been here, at the first replica. */
   browser(userAgent?: string): AccountBrowser;
+  /** Begins so many sessions of alice, one after the other, without a browser. */
+  beginSessions(count: number): Promise<void>;
   /** Each call of this store, or of this method of it, fails from now on at both replicas. */
   breakStore(name: keyof Stores, method?: string): void;
   mendStores(): void;
@@ -69,6 +74,8 @@ export interface AccountWorldOptions {
   readonly clients?: readonly TestClient[];
   readonly resources?: readonly Resource[];
   readonly issuer?: string;
+  /** Default: in memory. */
+  readonly storesFor?: (clock: TestClock) => Stores;
   /** The sessions are as versions made them that noted neither address nor browser. */
   readonly withoutPlaces?: boolean;
 }
@@ -77,7 +84,8 @@ export interface AccountWorldOptions {
 export async function anAccountWorld(options: AccountWorldOptions = {}): Promise<AccountWorld> {
   const { clients = [SHOP, MAIL, API_CLIENT], resources = [], issuer = 'http://127.0.0.1:9400' } = options;
   const clock = new TestClock();
-  const stores = options.withoutPlaces ? storesWithoutPlaces(memoryStores({ clock })) : memoryStores({ clock });
+  const whole = options.storesFor?.(clock) ?? memoryStores({ clock });
+  const stores = options.withoutPlaces ? storesWithoutPlaces(whole) : whole;
   const broken = new Set<string>();
   const pepper = randomBytes(32);
   const replica = async () => {
@@ -101,6 +109,15 @@ export async function anAccountWorld(options: AccountWorldOptions = {}): Promise
     one,
     other,
     browser: (userAgent) => new AccountBrowser(one, userAgent),
+    async beginSessions(count) {
+      const macs = new RecordMacs({ issuer, peppers: [pepper] });
+      const { sessions } = authenticStores(stores, { macs, onForged: () => {} });
+      for (let begun = 0; begun < count; begun++) {
+        clock.advance(1);
+        const subject = 'usr__opn0Ky1LrfMdvbK8-HI2s';
+        await sessions.create(sampleSession({ subject, address: '192.0.2.1', browser: 'Firefox' }), undefined);
+      }
+    },
     breakStore: (name, method = '*') => void broken.add(`${name}.${method}`),
     mendStores: () => broken.clear(),
     audits: () =>
