@@ -54,3 +54,22 @@ describe('a person who signs in again', () => {
     expect(world.logs().filter(({ event }) => event === 'state_forged')).toEqual([]);
   });
 });
+
+describe('an address of the ID token, and another one in userinfo that is verified', () => {
+  it('→ is not verified', async () => {
+    const world = await worldOf({ allow: { emailDomains: ['corp.example.com'], groups: [] } });
+    upstream.claims = { preferred_username: 'mallory', email: 'ada@corp.example.com' };
+    upstream.userinfo = { sub: 'ada-1', email: 'mallory@evil.example', email_verified: true };
+    const browser = world.browser();
+    expect((await comeBack(browser, await leave(world, browser))).status).toBe(403);
+    expect(world.lastReason()).toBe('email_not_verified');
+  });
+
+  it('the same one → is', async () => {
+    const world = await worldOf({ allow: { emailDomains: ['corp.example.com'], groups: [] } });
+    upstream.claims = { preferred_username: 'ada', email: 'ada@corp.example.com' };
+    upstream.userinfo = { sub: 'ada-1', email: 'ada@corp.example.com', email_verified: true };
+    const browser = world.browser();
+    expect((await comeBack(browser, await leave(world, browser))).status).toBe(302);
+  });
+});
