@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OidcProvider } from '../../../../src/oauth/registry/identity-provider.ts';
 import { anOidcProvider } from '../../../login/upstream/providers.ts';
-import { ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
+import { json, ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
 import type { Page, TestBrowser } from '../sign-in-browser.ts';
 import { aWorld, CALLBACK, WEB, type World } from '../sign-in-world.ts';
 
@@ -71,5 +71,19 @@ describe('an address of the ID token, and another one in userinfo that is verifi
     upstream.userinfo = { sub: 'ada-1', email: 'ada@corp.example.com', email_verified: true };
     const browser = world.browser();
     expect((await comeBack(browser, await leave(world, browser))).status).toBe(302);
+  });
+});
+
+describe('made-up codes', () => {
+  it('a provider that has had too many of them → 429 of this server, and no further call', async () => {
+    const world = await worldOf();
+    upstream.answers.set('/token', (_request, response) => json(response, {}, 429));
+    const statuses = new Set<number>();
+    for (let count = 0; count < 31; count += 1) {
+      const browser = world.browser();
+      statuses.add((await comeBack(browser, await leave(world, browser))).status);
+    }
+    expect([...statuses]).toEqual([503, 429]);
+    expect(upstream.asked.get('/token')).toBe(30);
   });
 });
