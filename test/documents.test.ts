@@ -89,7 +89,23 @@ it.each([...new Set(manifests.map(([, document]) => document))])(
   },
 );
 
-it.each(['machine-client', 'web-app', 'native-app', 'people', 'consumers', 'dpop'])(
+it('each manifest of the guide to identity providers is one of the examples', () => {
+  const folder = join(root, 'crds/examples/valid');
+  const examples = globSync('identity-provider-*.yaml', { cwd: folder }).map((file) =>
+    readFileSync(join(folder, file), 'utf8').replaceAll(/^#.*\n/gm, ''),
+  );
+  const page = 'docs/guides/upstream-sign-in.md';
+  const shown = manifests.filter(([, document]) => document === page).map(([, , yaml]) => yaml);
+  expect(shown.filter((yaml) => !examples.some((example) => isBeginOf(example, yaml)))).toEqual([]);
+  expect(examples.filter((example) => !shown.some((yaml) => isBeginOf(example, yaml)))).toEqual([]);
+});
+
+/** Whether a text is all documents of a file, or the first ones. */
+function isBeginOf(file: string, text: string): boolean {
+  return file === text || file.startsWith(`${text}---\n`);
+}
+
+it.each(['machine-client', 'web-app', 'native-app', 'people', 'consumers', 'dpop', 'upstream-sign-in'])(
   'the guide %s opens with the command that serves its manifests',
   (name) => {
     const [opening = ''] = readFileSync(join(root, `docs/guides/${name}.md`), 'utf8').split('\n## ');

@@ -363,6 +363,18 @@ describe('the registry of a token server', () => {
       expect(current()).toBe(before);
     });
 
+    it('given one that arrives while key material is read → served, without a further change', async () => {
+      await serving();
+      const { secret } = await key();
+      const material = heldMaterial();
+      cluster.put('secrets', secret);
+      await material.wanted();
+      cluster.put('identityproviders', provider(1));
+      await cluster.told();
+      material.release();
+      await until('it is served', () => current() !== undefined);
+    });
+
     it('given one that is suspended → the registry says so', async () => {
       cluster.has('identityproviders', provider(1), provider(1, { oidc: { issuer: 'https://b.example' } }, 'other'));
       cluster.has(SECRETS, credentials('first'));

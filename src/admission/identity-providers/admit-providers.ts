@@ -239,7 +239,7 @@ function acceptedCondition(
   const fault = failing(type, faults, PROVIDER_FAULTS, observedGeneration);
   if (fault !== undefined) return fault;
   if (manifest?.spec.suspended === true) {
-    const message = 'spec.suspended is true: nothing can be signed in by it, and the sessions of its people are ended.';
+    const message = 'spec.suspended is true: nothing can be signed in by it, and nothing that its people hold counts.';
     return { type, status: 'False', reason: 'Suspended', message, observedGeneration };
   }
   return { type, status: 'True', reason: 'Accepted', message: 'Accepted.', observedGeneration };

@@ -75,6 +75,19 @@ export class Metrics {
     'Tries to notify a client of a session that ended.',
     ['outcome'],
   );
+  readonly signIns = this.#counter('sign_ins_total', 'Tries to sign in.', ['provider', 'method', 'outcome']);
+  readonly upstreamErrors = this.#counter(
+    'upstream_errors_total',
+    'Calls of identity providers without an answer of use.',
+    ['provider', 'step'],
+  );
+  readonly upstreamDuration = new Histogram({
+    name: 'grantry_upstream_duration_seconds',
+    help: 'Time of the calls of an identity provider for one step, failed ones too.',
+    labelNames: ['provider', 'step'],
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [this.#registry],
+  });
   readonly keySetFetches = this.#counter('key_set_fetches_total', 'Fetches of the key sets of clients.', ['outcome']);
   readonly storeErrors = this.#counter('store_errors_total', 'Store actions that did not succeed.', [
     'operation',

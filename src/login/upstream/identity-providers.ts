@@ -1,5 +1,6 @@
 // The identity providers of now, each with its source: replaced when a provider changes, and discovered again from time to time.
 
+import type { IdentitySource } from '../../oauth/ports/identity-source.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
@@ -36,15 +37,28 @@ export interface IdentityProvidersOptions {
   /** The providers of the registry of now, by the same object while none changes. */
   readonly providers: () => readonly IdentityProvider[];
   readonly clock: Clock;
+  /** Called after the calls of a provider for one step. */
+  readonly observe: (call: ProviderCall) => void;
+}
+
+/** What a provider was called for, and what came of it. */
+export interface ProviderCall {
+  readonly provider: string;
+  readonly step: 'discovery' | 'redemption';
+  readonly seconds: number;
+  /** Whether there was no answer, or none that can be used. */
+  readonly isFailed: boolean;
 }
 
 export class IdentityProviders {
   readonly #clock: Clock;
+  readonly #observe: IdentityProvidersOptions['observe'];
   readonly #providers: () => readonly IdentityProvider[];
   #followed: readonly IdentityProvider[] = [];
   #held: ReadonlyMap<string, Held> = new Map();
 
-  constructor({ providers, clock }: IdentityProvidersOptions) {
+  constructor({ providers, clock, observe }: IdentityProvidersOptions) {
+    this.#observe = observe;
     this.#providers = providers;
     this.#clock = clock;
   }
@@ -74,9 +88,20 @@ export class IdentityProviders {
   }
 
   /** Where people of a provider sign in; undefined while it is suspended, absent, or has no credentials. */
-  source(name: string): Source | undefined {
+  source(name: string): IdentitySource | undefined {
     const held = this.#now().get(name);
-    return held === undefined || held.provider.isSuspended ? undefined : held.source;
+    if (held?.source === undefined || held.provider.isSuspended) return undefined;
+    const { source, provider } = held;
+    return {
+      begin: (request) => source.begin(request),
+      finish: async (returned) => {
+        const started = performance.now();
+        const answer = await source.finish(returned);
+        const isFailed = answer.outcome === 'unavailable' || answer.outcome === 'invalid';
+        this.#note(provider, 'redemption', { started, isFailed });
+        return answer;
+      },
+    };
   }
 
   /** The providers that are not suspended, in their order. */
@@ -131,9 +156,19 @@ export class IdentityProviders {
     );
   }
 
+  #note(
+    { name }: IdentityProvider,
+    step: ProviderCall['step'],
+    { started, isFailed }: { readonly started: number; readonly isFailed: boolean },
+  ): void {
+    this.#observe({ provider: name, step, seconds: (performance.now() - started) / 1000, isFailed });
+  }
+
   async #discover(held: Held, source: Source): Promise<void> {
     held.isDiscovering = true;
+    const started = performance.now();
     const reach = await source.discover();
+    this.#note(held.provider, 'discovery', { started, isFailed: reach !== 'Reachable' });
     held.isDiscovering = false;
     const now = this.#clock.now();
     const isReached = reach === 'Reachable';

@@ -47,7 +47,7 @@ export function startReport(facts: StartFacts): string {
     ...(facts.mtls === undefined ? [] : [`  mTLS      ${facts.mtls.url}`]),
     `  Admin     ${facts.adminAddress}/readyz`,
     `  Users     ${usersLine(facts)}`,
-    ...providerNames(verdicts).map((names) => `  Providers ${names}: no sign-in by them is served yet`),
+    ...providerLines(facts),
     '',
     ...clientTable(verdicts.clients).map((line) => `  ${line}`),
     '',
@@ -89,10 +89,12 @@ function usersLine({ usernames, demo, verdicts }: StartFacts): string {
   return usernames.join(', ');
 }
 
-/** The accepted providers in one text; empty without any. */
-function providerNames({ providers }: ManifestVerdicts): readonly string[] {
-  const names = providers.flatMap((verdict) => (refusalOf(verdict) === undefined ? [verdict.object.name] : []));
-  return names.length === 0 ? [] : [names.join(', ')];
+/** The accepted providers, each with the address to register there. */
+function providerLines({ issuer, verdicts }: StartFacts): readonly string[] {
+  const names = verdicts.providers.flatMap((verdict) =>
+    refusalOf(verdict) === undefined ? [verdict.object.name] : [],
+  );
+  return names.map((name) => `  Provider  ${name}, with the callback address ${issuer}/login/callback/${name}`);
 }
 
 function clientTable(clients: readonly ClientVerdict[]): readonly string[] {

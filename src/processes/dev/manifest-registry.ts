@@ -89,7 +89,7 @@ export class ManifestRegistry implements RegistryRef {
         defaultPolicy,
         references: { verifiersOf: (uid) => secrets.verifiersOf(uid), assumeMissing: false },
         programmed: { status: 'True', reason: 'Programmed', message: 'Served by this process.' },
-        reachable: { status: 'Unknown', reason: 'NotObserved', message: 'No sign-in by it is served yet.' },
+        reachable: { status: 'Unknown', reason: 'NotObserved', message: 'Not reported by grantry dev.' },
         userFiles: 'refuse',
       });
     const verdicts = await judge();

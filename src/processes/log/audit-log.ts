@@ -92,9 +92,13 @@ export class AuditLog implements Audit {
     return false;
   }
 
-  #count({ type, grantType = 'unknown', tokenFormat = 'unknown' }: AuditEvent): void {
+  #count({ type, grantType = 'unknown', tokenFormat = 'unknown', provider, reason }: AuditEvent): void {
     if (type === 'token.issued' || type === 'token.refreshed') {
       this.#metrics.tokensIssued.inc({ grant: grantType, format: tokenFormat });
+    }
+    if (type === 'login.succeeded' || type === 'login.failed' || type === 'person.refused') {
+      const method = provider === undefined ? 'password' : 'provider';
+      this.#metrics.signIns.inc({ provider: provider ?? 'local', method, outcome: reason ?? 'signed_in' });
     }
     this.#counters[type]?.inc();
   }

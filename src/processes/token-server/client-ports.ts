@@ -65,8 +65,16 @@ export interface ClientPorts {
 function peopleOf(
   { owners: users, registry, clock }: TokenServerOptions,
   { persons }: Stores,
+  { upstreamDuration, upstreamErrors }: Metrics,
 ): { readonly owners: People; readonly sources: IdentitySources; readonly providers: IdentityProviders } {
-  const providers = new IdentityProviders({ providers: () => registry.current.providers, clock });
+  const providers = new IdentityProviders({
+    providers: () => registry.current.providers,
+    clock,
+    observe: ({ provider, step, seconds, isFailed }) => {
+      upstreamDuration.observe({ provider, step }, seconds);
+      if (isFailed) upstreamErrors.inc({ provider, step });
+    },
+  });
   const everyone = new Everyone({ users, persons, providers, clock });
   const sources: IdentitySources = {
     list: () => providers.list(),
@@ -85,7 +93,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     macs: new RecordMacs({ issuer, peppers }),
     onForged: (kind, grantId) => audit.record({ type: 'state_forged', reason: kind, grantId }),
   });
-  const { owners, sources, providers } = peopleOf(options, stores);
+  const { owners, sources, providers } = peopleOf(options, stores, metrics);
   const handles = new Handles({ issuer, peppers, random });
   const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
   const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;

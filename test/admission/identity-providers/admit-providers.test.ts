@@ -176,6 +176,16 @@ describe('a provider with a fault', () => {
     expect(verdict?.provider).toMatchObject({ type: 'OIDC', issuer: ISSUER, credentials: undefined });
   });
 
+  it('given GitHub for no organization, or the issuer of an older one, with a good Secret → no credentials', () => {
+    const open = provider({ type: 'GitHub', oidc: undefined });
+    expect(reasonsOf([open, CLIENT])).toEqual(['OrganizationsMissing']);
+    expect(served([open, CLIENT])).toMatchObject({ type: 'GitHub', organizations: [], credentials: undefined });
+    const same = { oidc: { issuer: ISSUER } };
+    const documents = [numbered(1, same), numbered(2, same), CLIENT];
+    expect(served(documents, 'corp-2')).toMatchObject({ issuer: ISSUER, credentials: undefined });
+    expect(served(documents, 'corp-1')?.credentials).toBeDefined();
+  });
+
   it('given a manifest that cannot be read → its kill switches, verifyEvery and domains count all the same', () => {
     const spec = { verifyEvery: '1h', revokeTokensBefore: '2026-01-02T03:04:05Z', displayName: '' };
     const broken = provider({ ...spec, suspended: true, allow: { emailDomains: ['corp.example', 7] } });

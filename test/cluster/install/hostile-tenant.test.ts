@@ -62,6 +62,8 @@ describeRedis('a hostile tenant', () => {
     [tenant, victim] = await Promise.all([createTenant(cluster, installation), createTenant(cluster, installation)]);
     await Promise.all([controller.ready(), server.ready()]);
     victimClient = await createReady('app', victim);
+    // The primes of an RSA key are found by luck: its ring is there later than the other.
+    await until('both rings are published', async () => (await publishedKeys()).includes('"alg":"RS256"'), 60_000);
     keys = await publishedKeys();
     released = await releaseSecrets();
   });

@@ -1,11 +1,13 @@
 // Identity providers of an install over a real API server: what the controller reports, what a server holds of them with
 // its own rights, within which time, and what no manifest can have it read.
 
-import { afterAll, beforeAll, expect, it, type TestContext } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { RegistrySync } from '../../../src/cluster-registry/registry-sync.ts';
 import { ApiClient } from '../../../src/kubernetes/api/api-client.ts';
 import { kubeconfigAccess } from '../../../src/kubernetes/api/kubeconfig.ts';
 import { systemClock, systemRandom } from '../../../src/processes/lifecycle/machine.ts';
+import { CertificateMaker } from '../../client-certificates.ts';
+import { ScriptedProvider } from '../../login/upstream/scripted-provider.ts';
 import { describeRedis } from '../../redis/setup/servers.ts';
 import { until } from '../../until.ts';
 import { type Manifest, nextSecond } from '../setup/cluster.ts';
@@ -118,19 +120,28 @@ describeRedis('identity providers in a cluster', () => {
     await context.annotate(`${what}: ${Math.round(performance.now() - began)} ms`);
   }
 
-  it('given one with its Secret → programmed, its reach not observed, its callback address; changes are held', async (context) => {
-    await cluster.apply(secret('corp'), provider('corp', { displayName: 'Corp' }));
+  it('given one with its Secret → ready once a server reaches it, with its callback address; changes are held', async (context) => {
+    const maker = new CertificateMaker();
+    const authority = maker.authority();
+    const certificate = maker.make({ issuer: authority, extensions: ['subjectAltName=DNS:localhost'] });
+    const upstream = await ScriptedProvider.start(certificate);
+    onTestFinished(() => upstream.stop());
+    const trusted = secret('corp');
+    const stringData = Object.assign({}, trusted['stringData'], { 'ca.crt': authority.certificate });
+    const spec = { displayName: 'Corp', oidc: { issuer: upstream.issuer } };
+    await cluster.apply(Object.assign({}, trusted, { stringData }), provider('corp', spec));
     await isHeld(context, 'it is held', () => held('corp')?.credentials?.clientSecret === 'of-the-provider');
     await becomes(
       'corp',
-      ...['Accepted=True/Accepted', 'ResolvedRefs=True/ResolvedRefs', 'Reachable=Unknown/NotObserved'],
-      ...['Programmed=True/Programmed', 'Ready=Unknown/NotObserved'],
+      ...['Accepted=True/Accepted', 'ResolvedRefs=True/ResolvedRefs', 'Reachable=True/Reachable'],
+      ...['Programmed=True/Programmed', 'Ready=True/Ready'],
     );
     const { body } = await cluster.call('GET', path('corp'));
     expect(body.status.callbackUrl).toBe(`${ISSUER}/login/callback/corp`);
     const { body: report } = await install.ask(server, '/registry/report', {}, await proofKey());
-    expect(report.providers[body.metadata.uid]).toEqual({ generation: 1, reachable: false, reason: 'NotObserved' });
-    await cluster.apply(secret('corp', 'rotated'));
+    expect(report.providers[body.metadata.uid]).toEqual({ generation: 1, reachable: true, reason: 'Reachable' });
+    await cluster.apply(secret('corp', 'rotated'), provider('corp', { oidc: { issuer: 'https://localhost:1' } }));
+    await becomes('corp', 'Reachable=False/DiscoveryFailed', 'Ready=False/DiscoveryFailed');
     await isHeld(context, 'the Secret is held', () => held('corp')?.credentials?.clientSecret === 'rotated');
     await cluster.call('PATCH', path('corp'), { body: { spec: { suspended: true } } });
     await isHeld(context, 'the kill switch is held', () => held('corp')?.isSuspended === true);

@@ -1,7 +1,7 @@
 // The identity providers of now: replaced, discovered again, relied on for a day, and reported.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { IdentityProviders } from '../../../src/login/upstream/identity-providers.ts';
+import { IdentityProviders, type ProviderCall } from '../../../src/login/upstream/identity-providers.ts';
 import type { IdentityProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { TestClock } from '../../grantry.ts';
 import { until } from '../../until.ts';
@@ -19,13 +19,15 @@ const REQUEST = {
 
 let upstream: ScriptedProvider;
 let clock: TestClock;
+const calls: ProviderCall[] = [];
 let served: readonly IdentityProvider[];
 let sources: IdentityProviders;
 beforeEach(async () => {
+  calls.length = 0;
   upstream = await ScriptedProvider.start();
   clock = new TestClock();
   served = [];
-  sources = new IdentityProviders({ clock, providers: () => served });
+  sources = new IdentityProviders({ clock, providers: () => served, observe: (call) => void calls.push(call) });
 });
 afterEach(() => {
   sources.close();
@@ -62,11 +64,12 @@ describe('a provider', () => {
   it('that is the same object → keeps its source; another one → a new source', async () => {
     const provider = corp();
     serve([provider]);
-    const source = sources.source('corp');
+    await settled(1);
     serve([provider]);
-    expect(sources.source('corp')).toBe(source);
+    await settled(1);
+    expect(asked()).toBe(1);
     serve([corp()]);
-    expect(sources.source('corp')).not.toBe(source);
+    await settled(2);
   });
 
   it('that is suspended → has no source and is not listed, and is still a provider', () => {

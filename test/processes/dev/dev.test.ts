@@ -85,8 +85,9 @@ describe('grantry dev at its start', () => {
       'secret.yaml': secret('grantry.dev/identity-provider'),
       'elsewhere.yaml': provider('https://id.example').replace('name: dex', 'name: elsewhere, namespace: team'),
     });
-    const { grantry } = await startDev(folder);
-    await grantry.printed(/^ +Providers dex: /m);
+    const { grantry, issuer } = await startDev(folder);
+    const [line = ''] = await grantry.printed(/^ +Provider +dex, .*$/m);
+    expect(line).toContain(`${issuer}/login/callback/dex`);
     await grantry.printed(/elsewhere\.yaml:3 \(document 1, metadata\.namespace\): NamespaceNotHonoured: /m);
     await writeFile(join(folder, 'secret.yaml'), secret('Opaque'));
     await grantry.printed(/IdentityProvider default\/dex is refused: SecretTypeMismatch/);

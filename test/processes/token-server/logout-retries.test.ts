@@ -98,7 +98,7 @@ it('given a host that refuses → done, and the audit line says so', async () =>
 
 it('given a host that does not answer → the browser is answered, and waits for no notice', async () => {
   const { world, host } = await signedOut(undefined);
-  expect(await countsOf(world)).toEqual({});
+  expect(await countsOf(world)).toEqual({ dead_letter: 0 });
   await until('the host is asked', () => host.received.length === 1);
   host.answer = { status: 200 };
   host.answerWaiting();

@@ -42,6 +42,7 @@ const STORES = [
   'logout',
   'marker',
   'outbox',
+  'person',
   'rate',
   'replay',
   'revoked',
