@@ -9,30 +9,39 @@ interface Entry {
   readonly expiresAt: number;
 }
 
+/** What is known of a person, and what waits for its MAC. */
+interface Entries {
+  readonly sealed: Entry | undefined;
+  readonly next: Entry | undefined;
+}
+
 /** {@link PersonStore} in this process. */
 export class MemoryPersons implements PersonStore {
   readonly #clock: Clock;
-  readonly #persons: ExpiringMap<Entry>;
+  readonly #persons: ExpiringMap<Entries>;
 
-  constructor({ clock, persons }: { readonly clock: Clock; readonly persons: ExpiringMap<Entry> }) {
+  constructor({ clock, persons }: { readonly clock: Clock; readonly persons: ExpiringMap<Entries> }) {
     this.#clock = clock;
     this.#persons = persons;
   }
 
   async remember(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord> {
     const verifiedAt = this.#clock.now();
-    const noted = { ...record, verifiedAt };
-    this.#persons.set(record.subject, { record: noted, expiresAt: verifiedAt + lifetime }, verifiedAt + lifetime);
-    return noted;
+    const next = { record: { ...record, verifiedAt }, expiresAt: verifiedAt + lifetime };
+    const sealed = this.#persons.get(record.subject)?.sealed;
+    this.#persons.set(record.subject, { sealed, next }, Math.max(next.expiresAt, sealed?.expiresAt ?? 0));
+    return next.record;
   }
 
   async seal({ subject, verifiedAt }: VouchedRecord, mac: string): Promise<void> {
-    const entry = this.#persons.get(subject);
-    if (entry?.record.verifiedAt !== verifiedAt) return;
-    this.#persons.set(subject, { ...entry, record: { ...entry.record, mac } }, entry.expiresAt);
+    const next = this.#persons.get(subject)?.next;
+    if (next?.record.verifiedAt !== verifiedAt) return;
+    const sealed = { ...next, record: { ...next.record, mac } };
+    this.#persons.set(subject, { sealed, next: undefined }, next.expiresAt);
   }
 
   async read(subject: string): Promise<VouchedRecord | undefined> {
-    return this.#persons.get(subject)?.record;
+    const sealed = this.#persons.get(subject)?.sealed;
+    return sealed !== undefined && this.#clock.now() < sealed.expiresAt ? sealed.record : undefined;
   }
 }

@@ -1,7 +1,7 @@
 // The contract of PersonStore: what identity providers have said of people.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { NewVouchedRecord } from '../../src/oauth/ports/person-store.ts';
+import type { NewVouchedRecord, VouchedRecord } from '../../src/oauth/ports/person-store.ts';
 import { DAY, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
 
@@ -29,25 +29,31 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
     });
     afterEach(() => world.dispose());
 
+    async function noted(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord> {
+      const stamped = await world.stores.persons.remember(record, lifetime);
+      await world.stores.persons.seal(stamped, 'mac');
+      return { ...stamped, mac: 'mac' };
+    }
+
     it('is found by the subject and no other, with the time of the store', async () => {
       const earliest = world.now();
       const record = vouchedRecord();
-      const noted = await world.stores.persons.remember(record, DAY);
-      expect(noted).toEqual({ ...record, verifiedAt: noted.verifiedAt });
-      expect(noted.verifiedAt).toBeGreaterThanOrEqual(earliest);
-      expect(noted.verifiedAt).toBeLessThanOrEqual(world.now());
-      expect(await world.stores.persons.read(record.subject)).toEqual(noted);
+      const found = await noted(record, DAY);
+      expect(found).toEqual({ ...record, verifiedAt: found.verifiedAt, mac: 'mac' });
+      expect(found.verifiedAt).toBeGreaterThanOrEqual(earliest);
+      expect(found.verifiedAt).toBeLessThanOrEqual(world.now());
+      expect(await world.stores.persons.read(record.subject)).toEqual(found);
       expect(await world.stores.persons.read('usr_other')).toBeUndefined();
     });
 
     it('without a name, an address and groups → found as such', async () => {
       const record = vouchedRecord({ displayName: undefined, email: undefined, groups: [] });
-      const noted = await world.stores.persons.remember(record, DAY);
-      expect(await world.stores.persons.read(record.subject)).toEqual(noted);
+      const found = await noted(record, DAY);
+      expect(await world.stores.persons.read(record.subject)).toEqual(found);
     });
 
     it('is known until just before the lifetime ends', async () => {
-      const { subject } = await world.stores.persons.remember(vouchedRecord(), DAY);
+      const { subject } = await noted(vouchedRecord(), DAY);
       world.advance(DAY - world.tick);
       expect(await world.stores.persons.read(subject)).toBeDefined();
       world.advance(world.tick);
@@ -56,21 +62,31 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
 
     it('is replaced whole, and lives on from then', async () => {
       const record = vouchedRecord();
-      await world.stores.persons.seal(await world.stores.persons.remember(record, DAY), 'mac');
+      await noted(record, DAY);
       world.advance(DAY / 2);
-      const later = await world.stores.persons.remember(vouchedRecord({ subject: record.subject, groups: [] }), DAY);
+      const later = await noted(vouchedRecord({ subject: record.subject, groups: [] }), DAY);
       world.advance(DAY - world.tick);
       expect(await world.stores.persons.read(record.subject)).toEqual(later);
     });
 
-    it('keeps the MAC of this record, and not that of an earlier one', async () => {
+    it('stands until the next one is sealed, and to its own end', async () => {
+      const record = vouchedRecord();
+      const found = await noted(record, DAY);
+      world.advance(DAY / 2);
+      await world.stores.persons.remember(vouchedRecord({ subject: record.subject, groups: [] }), DAY);
+      expect(await world.stores.persons.read(record.subject)).toEqual(found);
+      world.advance(DAY / 2);
+      expect(await world.stores.persons.read(record.subject)).toBeUndefined();
+    });
+
+    it('of two that wait, the later one is sealed', async () => {
       const earlier = await world.stores.persons.remember(vouchedRecord(), DAY);
       world.advance(world.tick);
       const later = await world.stores.persons.remember(vouchedRecord({ subject: earlier.subject }), DAY);
       await world.stores.persons.seal(earlier, 'mac of the earlier one');
-      expect((await world.stores.persons.read(earlier.subject))?.mac).toBeUndefined();
+      expect(await world.stores.persons.read(earlier.subject)).toBeUndefined();
       await world.stores.persons.seal(later, 'mac');
-      expect((await world.stores.persons.read(earlier.subject))?.mac).toBe('mac');
+      expect(await world.stores.persons.read(earlier.subject)).toEqual({ ...later, mac: 'mac' });
     });
   });
 }

@@ -26,7 +26,7 @@ let users: LocalUsers;
 let people: Everyone;
 beforeEach(() => {
   clock = new TestClock();
-  persons = memoryStores({ clock }).persons;
+  persons = sealing(memoryStores({ clock }).persons);
   served = [anOidcProvider()];
   users = new LocalUsers({ clock, users: [{ username: 'alice', passwordHash: 'unused' }] });
   const providers = {
@@ -37,6 +37,19 @@ beforeEach(() => {
   };
   people = new Everyone({ users, persons, providers, clock });
 });
+
+/** As the server has it: each record gets its MAC. */
+function sealing(store: PersonStore): PersonStore {
+  return {
+    async remember(record, lifetime) {
+      const stamped = await store.remember(record, lifetime);
+      await store.seal(stamped, 'mac');
+      return stamped;
+    },
+    seal: (record, mac) => store.seal(record, mac),
+    read: (subject) => store.read(subject),
+  };
+}
 
 async function signedIn() {
   await people.remember(ADA, anOidcProvider());

@@ -20,7 +20,7 @@ const MOST_OF_A_NETWORK = 80;
 /** Names and networks counted over the hour in this process: up to 200 bytes each. */
 const MOST_PAIRS = 100_000;
 
-/** Answers of identity providers that cannot be believed, in a minute. */
+/** Answers of identity providers that cannot be believed, or were not got, in a minute. */
 const CALLBACKS_PER_NETWORK = 30;
 
 /** Each creates a session; without a bound one person could fill the store and lock all others out. */

@@ -45,7 +45,9 @@ async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
     parameters: new URL(request.url, flow.issuer).searchParams,
   };
   const answer = (await flow.sources.source(provider.name)?.finish(returned)) ?? ({ outcome: 'unavailable' } as const);
-  if (answer.outcome !== 'invalid') await flow.loginLimit.refundCallback(address);
+  // A provider that throttles this server is unavailable: made-up codes must not keep it so.
+  const isBelieved = answer.outcome !== 'invalid' && answer.outcome !== 'unavailable';
+  if (isBelieved) await flow.loginLimit.refundCallback(address);
   if (answer.outcome !== 'vouched') return refuse(flow, exchange, goal, refusalOf(answer, provider));
   if (goal.kind === 'accepted' && !isFresh(goal, answer.person, away)) {
     return refuseAtClient(flow, exchange, goal, 'sign_in_needed');

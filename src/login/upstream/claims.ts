@@ -72,6 +72,18 @@ export function lacksMapped(claims: Claims, { claims: names, requiredClaims }: O
 }
 
 /**
+ * The claims of an ID token with those that only userinfo has: what is signed is never overridden.
+ * @returns without the word of userinfo that an address is verified, where it speaks of another one
+ */
+export function completed(claims: Claims, userinfo: Claims, { claims: names }: Pick<OidcProvider, 'claims'>): Claims {
+  const email = valueAt(claims, names.email);
+  const isOfAnother = email !== undefined && email !== valueAt(userinfo, names.email);
+  const [verified] = pathOf(names.emailVerified);
+  const believed = Object.entries(userinfo).filter(([name]) => !isOfAnother || name !== verified);
+  return Object.fromEntries([...believed, ...Object.entries(claims)]);
+}
+
+/**
  * The person, if the manifest lets in what the provider says.
  * @param isClaimedElsewhere whether another provider speaks for the addresses of a domain: here they are unverified,
  *   unless this one lists the domain as well
@@ -140,13 +152,16 @@ function timeIn(value: unknown): number | undefined {
 
 /** The value at a name or a JSON Pointer; undefined for none, and for null. */
 function valueAt(claims: Claims, name: string): unknown {
-  const path = name.startsWith('/') ? name.slice(1).split('/').map(unescaped) : [name];
   let value: unknown = claims;
-  for (const key of path) {
+  for (const key of pathOf(name)) {
     if (!isObject(value) || !Object.hasOwn(value, key)) return undefined;
     value = value[key];
   }
   return value ?? undefined;
+}
+
+function pathOf(name: string): readonly string[] {
+  return name.startsWith('/') ? name.slice(1).split('/').map(unescaped) : [name];
 }
 
 /** RFC 6901 §4: `~1` first. */

@@ -10,7 +10,7 @@ import type {
   SourceAnswer,
 } from '../../oauth/ports/identity-source.ts';
 import type { OidcProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
-import { type Claims, factsOf, hasRequiredClaims, lacksMapped, vouch } from './claims.ts';
+import { type Claims, completed, factsOf, hasRequiredClaims, lacksMapped, vouch } from './claims.ts';
 import { answerOfError, answerOfFault, type Reach, type SourceOptions } from './source.ts';
 import { isPermitted, UpstreamFetch } from './upstream-fetch.ts';
 
@@ -119,8 +119,7 @@ export class OidcSource implements IdentitySource {
     const { userinfo_endpoint } = config.serverMetadata();
     if (userinfo_endpoint === undefined || !lacksMapped(claims, this.#provider)) return claims;
     const more = await client.fetchUserInfo(config, tokens.access_token, String(claims.sub));
-    // What is signed is never overridden.
-    return Object.fromEntries([...Object.entries(more), ...Object.entries(claims)]);
+    return completed(claims, more, this.#provider);
   }
 
   #judge(claims: Claims): SourceAnswer {

@@ -23,13 +23,14 @@ export type NewVouchedRecord = Omit<VouchedRecord, 'verifiedAt' | 'mac'>;
 
 export interface PersonStore {
   /**
-   * Notes what a provider says now, in place of what was noted of the subject before.
+   * Stamps what a provider says now. Until it is sealed, what was noted of the subject before stands: a sign-in that a fault
+   * interrupts takes nothing from the person.
    * @param lifetime milliseconds
    * @returns the record, with the time of the store
    */
   remember(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord>;
-  /** Adds the MAC to a record that is still the same. */
+  /** Puts the record that was stamped last in place of the one before, with its MAC. An earlier one changes nothing. */
   seal(record: VouchedRecord, mac: string): Promise<void>;
-  /** The record; undefined where there is none, or its lifetime is over. */
+  /** The sealed record; undefined where there is none, or its lifetime is over. */
   read(subject: string): Promise<VouchedRecord | undefined>;
 }

@@ -1,5 +1,5 @@
 // The person store in Redis: one hash per person, in the shard of the person. The fields: `v` what the provider vouched for
-// as JSON, `t` when, `e` the end of the record, `c` its MAC.
+// as JSON, `t` when, `e` the end of the record, `c` its MAC. A record that waits for its MAC is in `nv`, `nt` and `ne`.
 
 import type { NewVouchedRecord, PersonStore, VouchedRecord } from '../../oauth/ports/person-store.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -14,9 +14,8 @@ const REMEMBER: Script = {
   keys: 1,
   lua: `${CLOCK}
 local time = string.format('%.0f', now)
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'v', ARGV[2], 't', time, 'e', now + ARGV[3])
-expire(KEYS[1], now + ARGV[3])
+redis.call('HSET', KEYS[1], 'nv', ARGV[2], 'nt', time, 'ne', now + ARGV[3])
+expire(KEYS[1], math.max(now + ARGV[3], tonumber(redis.call('HGET', KEYS[1], 'e') or 0)))
 return time
 `,
 };
@@ -25,7 +24,13 @@ return time
 const SEAL: Script = {
   name: 'personSeal',
   keys: 1,
-  lua: "if redis.call('HGET', KEYS[1], 't') == ARGV[2] then redis.call('HSET', KEYS[1], 'c', ARGV[3]) end",
+  lua: `${CLOCK}
+local record, time, ends = unpack(redis.call('HMGET', KEYS[1], 'nv', 'nt', 'ne'))
+if time ~= ARGV[2] then return end
+redis.call('HSET', KEYS[1], 'v', record, 't', time, 'e', ends, 'c', ARGV[3])
+redis.call('HDEL', KEYS[1], 'nv', 'nt', 'ne')
+expire(KEYS[1], tonumber(ends))
+`,
 };
 
 const READ: Script = {

@@ -217,9 +217,13 @@ describeRedis('a key in Redis', () => {
     },
     '{sNNN}:person:<SHA-256 of the subject>': {
       '`verifyEvery` of the provider': async () => {
-        const { subject } = await stores.persons.remember(vouchedRecord(), 90 * DAY);
+        const record = await stores.persons.remember(vouchedRecord(), 90 * DAY);
+        await stores.persons.seal(record, 'mac');
+        const { subject } = record;
         await expectKept(keys.person(subject), 90 * DAY);
-        await stores.persons.remember(vouchedRecord({ subject }), DAY);
+        const next = await stores.persons.remember(vouchedRecord({ subject }), DAY);
+        await expectKept(keys.person(subject), 90 * DAY);
+        await stores.persons.seal(next, 'mac');
         await expectKept(keys.person(subject), DAY);
       },
     },
