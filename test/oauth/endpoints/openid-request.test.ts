@@ -80,7 +80,7 @@ describe('the parameters of OpenID Connect', () => {
     ['prompt none', { prompt: 'none' }, { prompt: ['none'] }],
     ['prompt none, repeated in the value', { prompt: 'none none' }, { prompt: ['none'] }],
     ['prompt login consent', { prompt: 'login consent' }, { prompt: ['login', 'consent'] }],
-    ['prompt select_account login', { prompt: 'select_account  login' }, { prompt: ['login'] }],
+    ['prompt select_account login', { prompt: 'select_account  login' }, { prompt: ['select_account', 'login'] }],
     ['unknown values of prompt', { prompt: 'create constructor __proto__ LOGIN consent' }, { prompt: ['consent'] }],
     ['max_age 0', { max_age: '0' }, { maxAge: 0 }],
     ['max_age 0060', { max_age: '0060' }, { maxAge: 60 }],
