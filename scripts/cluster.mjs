@@ -5,6 +5,8 @@
 //                           `export KUBECONFIG=…`    the administrator's kubeconfig
 //                           `export NODE_ADDRESS=…`  where node ports are reached from this machine
 //                           `export KUBECTL=…`       a kubectl of the cluster's version
+//                           `export AUTHENTICATION_CONFIG=…`  the file of that flag of the API server, which reads it
+//                                                    again when it changes; not with kind
 //   scripts/cluster image   builds grantry's image from the checkout and loads it as `grantry:e2e`;
 //                           `image X DIR`: from another checkout, as X
 //   scripts/cluster load X  loads an image, by its name in the builder's store or from an archive X.tar
@@ -69,8 +71,9 @@ async function runCommand() {
 }
 
 function printFacts(cluster) {
-  const { kubeconfig, nodeAddress, kubectl } = cluster.facts();
+  const { kubeconfig, nodeAddress, kubectl, authenticationConfig } = cluster.facts();
   console.log(`export KUBECONFIG=${kubeconfig}\nexport NODE_ADDRESS=${nodeAddress}\nexport KUBECTL=${kubectl}`);
+  if (authenticationConfig !== undefined) console.log(`export AUTHENTICATION_CONFIG=${authenticationConfig}`);
 }
 
 function complain(message, exitCode) {

@@ -4,6 +4,8 @@
 // Without, the line of README makes one (`scripts/cluster`), and it is ended afterwards unless it was up before or `--keep`
 // is said; upgrades begin with the release before, if the clone has its tag. One run at a time: another one of this machine
 // is waited for, one of another machine is refused.
+// A cluster of the line also gets the image of oauth2-proxy, and its API server takes the issuers of tests from a file. A given
+// one pulls that image, and can name such a file, which its API server reads, in GRANTRY_E2E_AUTHENTICATION_CONFIG.
 // Helm is the one in HELM, else the newer of those that the chart is tested with. Other arguments go to vitest: `npm run
 // test:e2e -- test/e2e/tokens.test.ts`.
 
@@ -15,6 +17,8 @@ import { installGo } from './apt.mjs';
 import { cacheFolder } from './cache-folder.mjs';
 import { chartAssets } from './chart-assets.mjs';
 import { chooseCluster } from './clusters.mjs';
+import { consumerProgram } from './consumers/consumer-programs.mjs';
+import { writeProgramImage } from './consumers/program-image.mjs';
 import { lock } from './lock.mjs';
 import { setUpPrograms } from './test-setup.mjs';
 import { fail, installPackages, modernNode, root, run } from './toolchain.mjs';
@@ -22,6 +26,8 @@ import { fail, installPackages, modernNode, root, run } from './toolchain.mjs';
 const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 const FIGURES = join(root, 'test-results', 'e2e', 'figures.txt');
 const CLUSTER = join(root, 'scripts', 'cluster');
+/** As its example names it. */
+const OAUTH2_PROXY_IMAGE = 'quay.io/oauth2-proxy/oauth2-proxy:v7.15.3';
 
 installPackages();
 const node = modernNode();
@@ -38,14 +44,18 @@ async function runSuite() {
   process.on('SIGINT', () => {});
   const wasUp = process.env.KUBECONFIG !== undefined || cluster('status').status === 0;
   try {
-    const { kubeconfig, kubectl, previousImage } = process.env.KUBECONFIG ? givenCluster() : await ownCluster();
-    const programs = linkPrograms({ kubectl, helm: process.env.HELM || newestHelm() });
+    const { kubeconfig, kubectl, previousImage, authenticationConfig } = process.env.KUBECONFIG
+      ? givenCluster()
+      : await ownCluster();
+    const kubelogin = authenticationConfig && { kubelogin: await consumerProgram('kubelogin') };
+    const programs = linkPrograms({ kubectl, helm: process.env.HELM || newestHelm(), ...kubelogin });
     try {
       const environment = {
         KUBECONFIG: kubeconfig,
         PATH: [programs, process.env.PATH].join(delimiter),
         ...(keep && { GRANTRY_E2E_KEEP: 'yes' }),
         ...(previousImage && { GRANTRY_E2E_PREVIOUS_IMAGE: previousImage }),
+        ...(authenticationConfig && { GRANTRY_E2E_AUTHENTICATION_CONFIG: authenticationConfig }),
       };
       return run(node, [VITEST, 'run', '--project=e2e', ...filters], environment);
     } finally {
@@ -65,7 +75,7 @@ function givenCluster() {
       'grantry: pods run the image grantry:e2e, which the cluster must have; GRANTRY_E2E_IMAGE names another',
     );
   }
-  return { kubeconfig, kubectl };
+  return { kubeconfig, kubectl, authenticationConfig: process.env.GRANTRY_E2E_AUTHENTICATION_CONFIG };
 }
 
 async function ownCluster() {
@@ -83,8 +93,22 @@ async function ownCluster() {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   if (status !== 0) throw new Error('there is no cluster; the reason is above');
-  const { KUBECONFIG: kubeconfig, KUBECTL: kubectl } = JSON.parse(stdout);
-  return { kubeconfig, kubectl, previousImage: process.env.GRANTRY_E2E_PREVIOUS_IMAGE || previousRelease() };
+  const { KUBECONFIG: kubeconfig, KUBECTL: kubectl, AUTHENTICATION_CONFIG: authenticationConfig } = JSON.parse(stdout);
+  await loadOauth2Proxy();
+  const previousImage = process.env.GRANTRY_E2E_PREVIOUS_IMAGE || previousRelease();
+  return { kubeconfig, kubectl, previousImage, authenticationConfig };
+}
+
+/** Gives the cluster the image of oauth2-proxy, which is built of Go modules. */
+async function loadOauth2Proxy() {
+  const path = await consumerProgram('oauth2-proxy');
+  const folder = mkdtempSync(join(tmpdir(), 'grantry-e2e-'));
+  try {
+    const archive = writeProgramImage(folder, { name: OAUTH2_PROXY_IMAGE, program: 'oauth2-proxy', path });
+    if (cluster('load', archive).status !== 0) throw new Error('the cluster did not take the image of oauth2-proxy');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** The image of the release before this commit, built and given to the cluster; undefined where the clone has no tag of one. */

@@ -31,12 +31,17 @@ async function kubernetes() {
   return folder;
 }
 
+/** What a program is started by. @throws a sentence where it cannot be had */
+export async function consumerProgram(name) {
+  const find = PROGRAMS[name];
+  if (find === undefined) throw new Error(`it is none of ${Object.keys(PROGRAMS).join(', ')}`);
+  return await find();
+}
+
 const [, script, name] = process.argv;
 if (script === fileURLToPath(import.meta.url)) {
   try {
-    const find = PROGRAMS[name];
-    if (find === undefined) throw new Error(`it is none of ${Object.keys(PROGRAMS).join(', ')}`);
-    console.log(await find());
+    console.log(await consumerProgram(name));
   } catch (error) {
     console.error(`grantry: ${name} cannot be had: ${error.message}`);
     process.exitCode = 1;

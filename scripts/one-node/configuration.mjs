@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { certificate, key } from './certificates.mjs';
 import {
   ADDRESSES,
+  AUTHENTICATION_CONFIG,
   CONTAINERD_SOCKET,
   CONTROL_GROUP,
   inState,
@@ -38,6 +39,7 @@ export function controlPlaneFlags() {
       'service-account-signing-key-file': key('service-accounts'),
       'service-account-issuer': 'https://kubernetes.default.svc.cluster.local',
       'service-cluster-ip-range': ADDRESSES.services,
+      'authentication-config': AUTHENTICATION_CONFIG,
       'authorization-mode': 'Node,RBAC',
       'enable-admission-plugins': 'NodeRestriction',
       'allow-privileged': true,
@@ -67,6 +69,11 @@ export function controlPlaneFlags() {
       'leader-elect': false,
     },
   };
+}
+
+/** The text of the API server's AuthenticationConfiguration while no issuer is in it. */
+export function noIssuers() {
+  return json({ apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthenticationConfiguration' });
 }
 
 /** Files of the node's programs by their name in the state's folder. */

@@ -7,6 +7,8 @@ import { cacheFolder } from '../cache-folder.mjs';
 /** Everything that ends with the cluster. */
 export const STATE = '/var/lib/grantry-cluster';
 export const KUBECONFIG = cacheFolder('grantry-cluster', 'kubeconfig');
+/** The AuthenticationConfiguration of the API server, which reads it again when it changes. */
+export const AUTHENTICATION_CONFIG = inState('authentication.json');
 /** Images that take long to make; they outlive the cluster. */
 export const IMAGE_STORE = cacheFolder('grantry-cluster', 'images');
 

@@ -7,11 +7,20 @@ import { canInstall, installGo, installPackagesOfDebian, isInstalled } from '../
 import { kubernetesAssets, nodePrograms } from '../kubernetes-assets.mjs';
 import { COREDNS_IMAGE, PAUSE_IMAGE } from './base-images.mjs';
 import { kubeconfig, makeCertificates } from './certificates.mjs';
-import { controlPlaneFlags, nodeFiles, nodeFlags } from './configuration.mjs';
+import { controlPlaneFlags, nodeFiles, nodeFlags, noIssuers } from './configuration.mjs';
 import { makeControlGroups, removeControlGroups } from './control-groups.mjs';
 import { dnsObjects } from './dns.mjs';
 import { buildImage, canOverlay, loadBaseImages, loadImage, qualified } from './images.mjs';
-import { CONTAINERD_SOCKET, IMAGE_STORE, inState, KUBECONFIG, NODE, NODE_ADDRESS, STATE } from './layout.mjs';
+import {
+  AUTHENTICATION_CONFIG,
+  CONTAINERD_SOCKET,
+  IMAGE_STORE,
+  inState,
+  KUBECONFIG,
+  NODE,
+  NODE_ADDRESS,
+  STATE,
+} from './layout.mjs';
 import { endPods, removeKubeletFiles, unmountBelow } from './leftovers.mjs';
 import { closeNetwork, hasOthersRules, openNetwork } from './network.mjs';
 import { call, isRunning, mustRun, processesWhere, start, stop, succeeds, waitFor } from './processes.mjs';
@@ -79,7 +88,10 @@ async function up() {
 
 /** What a person and a script need to know of a cluster that runs. */
 function facts() {
-  return { kubeconfig: KUBECONFIG, nodeAddress: NODE_ADDRESS, kubectl: programsInUse().kubectl };
+  const { kubectl } = programsInUse();
+  // One that an older checkout started has no such file.
+  const authenticationConfig = existsSync(AUTHENTICATION_CONFIG) ? AUTHENTICATION_CONFIG : undefined;
+  return { kubeconfig: KUBECONFIG, nodeAddress: NODE_ADDRESS, kubectl, authenticationConfig };
 }
 
 /** Builds grantry's image from a checkout and gives it to the node; the other images that the chart uses are there from the start. */
@@ -142,6 +154,7 @@ async function startControlPlane(programs) {
   }
   mkdirSync(dirname(KUBECONFIG), { recursive: true });
   writeFileSync(KUBECONFIG, kubeconfig('admin'), { mode: 0o600 });
+  writeFileSync(AUTHENTICATION_CONFIG, noIssuers(), { mode: 0o600 });
   const flags = controlPlaneFlags();
   for (const name of CONTROL_PLANE) {
     start(name, programs[name], flags[name]);

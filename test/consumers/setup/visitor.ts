@@ -23,14 +23,19 @@ export interface Arrival {
   readonly page: Page;
 }
 
+/** What a visitor has to know of a provider. */
+export interface VisitedProvider extends Pick<Provider, 'issuer' | 'authority' | 'answerTo'> {
+  readonly endpoints: Pick<Provider['endpoints'], 'endSession'>;
+}
+
 export class Visitor {
-  readonly #provider: Provider;
+  readonly #provider: VisitedProvider;
   /** By origin; a browser has one jar for all ports of a host. */
   readonly #cookies = new Map<string, Map<string, string>>();
   /** How often the person typed a password; consents are not counted. */
   signIns = 0;
 
-  constructor(provider: Provider) {
+  constructor(provider: VisitedProvider) {
     this.#provider = provider;
   }
 

@@ -73,5 +73,5 @@ async function removeEverything(): Promise<void> {
   if (names.length > 0) await deleteNamespaces(...names);
   // Where the kinds do not exist yet there is nothing to delete either.
   await outcomeOf('kubectl', ['delete', '--ignore-not-found', '-f', EXAMPLES]);
-  await outcomeOf('kubectl', ['delete', 'clientpolicies', '-l', OURS]);
+  await outcomeOf('kubectl', ['delete', 'clientpolicies,clusterrolebindings', '-l', OURS]);
 }

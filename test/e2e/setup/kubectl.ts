@@ -97,13 +97,19 @@ export async function secretValue(namespace: string, name: string, key: string):
 
 /** What selects the namespaces that tests made. */
 export const OURS = 'grantry-e2e=true';
+/** The same as `metadata.labels` has it. */
+export const OURS_LABEL: Readonly<Record<string, string>> = Object.fromEntries([OURS.split('=')]);
 
+const POD_SECURITY = 'pod-security.kubernetes.io/enforce';
 /** The label of namespaces that take pods of the restricted Pod Security standard only. */
-export const RESTRICTED = 'pod-security.kubernetes.io/enforce=restricted';
+export const RESTRICTED = `${POD_SECURITY}=restricted`;
 
-/** A new namespace of ours that takes pods of the restricted Pod Security standard only. */
-export async function createNamespace(name: string): Promise<string> {
-  const labels = Object.fromEntries([OURS, RESTRICTED].map((label) => label.split('=')));
+/** A new namespace of ours that takes pods of this Pod Security standard only. */
+export async function createNamespace(
+  name: string,
+  standard: 'restricted' | 'baseline' = 'restricted',
+): Promise<string> {
+  const labels = { ...OURS_LABEL, [POD_SECURITY]: standard };
   await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
   return name;
 }

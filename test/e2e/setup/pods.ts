@@ -13,7 +13,13 @@ export interface ScriptOptions {
   readonly namespace: string;
   readonly name: string;
   /** A file of pods/. */
-  readonly script: 'traffic.mts' | 'get-token.mts' | 'account-api.mts' | 'call-api.mts';
+  readonly script:
+    | 'traffic.mts'
+    | 'get-token.mts'
+    | 'account-api.mts'
+    | 'call-api.mts'
+    | 'tls-front.mts'
+    | 'echo-headers.mts';
   /** Mounted at /client; of a pod that needs none undefined. */
   readonly secretName?: string;
   readonly environment: Readonly<Record<string, string>>;
