@@ -2,7 +2,7 @@
 // in examples/consumers/ as they stand. Only addresses, the authority of certificates and the class of this second install differ.
 
 import { parse, parseAllDocuments } from 'yaml';
-import { hashPassword } from '../../../src/login/local-users.ts';
+import { hashPassword } from '../../../src/login/local/local-users.ts';
 import { fillIn } from '../../clients/person.ts';
 import { EXAMPLE_ISSUER, Examples } from '../../consumers/setup/examples.ts';
 import { Visitor } from '../../consumers/setup/visitor.ts';
