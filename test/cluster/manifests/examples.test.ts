@@ -291,7 +291,7 @@ describeRedis('the examples in a cluster', () => {
 
 /** Of what is valid. Whether an identity provider is reached depends on the network of the test. */
 function readyReasonsOf(kind: string, isSuspended: boolean): readonly string[] {
-  if (kind === 'IdentityProvider') return ['Ready', 'DiscoveryFailed', 'IssuerMismatch'];
+  if (kind === 'IdentityProvider') return ['Ready', 'NotObserved', 'DiscoveryFailed', 'IssuerMismatch'];
   return [isSuspended && kind === 'OAuthClient' ? 'Suspended' : 'Ready'];
 }
 
