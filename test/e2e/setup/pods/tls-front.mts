@@ -23,6 +23,8 @@ for (const [index, upstream] of UPSTREAMS.split(' ').entries()) {
         response.pipe(answered);
       },
     );
+    // A Service whose endpoints are not known yet may drop the connection: the caller tries again.
+    handedOn.setTimeout(5000, () => handedOn.destroy(new Error('no answer')));
     handedOn.on('error', () => answered.destroy());
     asked.pipe(handedOn);
   });
