@@ -1,7 +1,6 @@
 // The cookies of a browser that has left for an identity provider: what has to come back, and where the sign-in leads then. They
 // are sealed and bound to the browser, and no store knows them: a request without a session leaves nothing behind.
 
-import { createHash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OAuthError } from '../../oauth/ports/error.ts';
@@ -9,7 +8,7 @@ import type { PendingDeparture } from '../../oauth/ports/identity-source.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
 import type { Destination } from './sealed-request.ts';
-import { SealedTexts } from './sealed-text.ts';
+import { bindingTo, SealedTexts } from './sealed-text.ts';
 
 /** How long a person may take at the provider. */
 const LIFETIME_SECONDS = 600;
@@ -134,8 +133,4 @@ export class PendingDepartures {
 
 function tagOf(state: string): string {
   return state.slice(0, 8);
-}
-
-function bindingTo(browser: string): Buffer {
-  return createHash('sha256').update(`grantry browser\0${browser}`).digest();
 }

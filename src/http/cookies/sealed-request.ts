@@ -1,10 +1,9 @@
 // Where a sign-in leads: the checked authorization request, or a page of ours. It travels through the login page as one sealed
 // field, so that unauthenticated requests leave nothing in any store.
 
-import { createHash } from 'node:crypto';
 import type { AuthorizationSnapshot } from '../../oauth/ports/login-stores.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import { SealedTexts } from './sealed-text.ts';
+import { bindingTo, SealedTexts } from './sealed-text.ts';
 
 const LIFETIME = 600_000;
 
@@ -58,8 +57,4 @@ export class SealedRequests {
     // Another version of this server may have sealed a path that this one has no page for.
     return 'path' in destination && !OWN_PATHS.includes(destination.path) ? undefined : destination;
   }
-}
-
-function bindingTo(browser: string): Buffer {
-  return createHash('sha256').update(`grantry browser\0${browser}`).digest();
 }

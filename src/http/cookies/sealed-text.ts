@@ -1,7 +1,7 @@
 // Seals texts that a browser carries and must neither read nor change: AES-256-GCM under a key derived from the pepper
-// for this one message. What is sealed is in `sealed-request.ts` and `known-browsers.ts`.
+// for this one message. What is sealed is in `sealed-request.ts`, `pending-departures.ts` and `known-browsers.ts`.
 
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
 import type { Random } from '../../oauth/ports/ports.ts';
 
 const SALT_BYTES = 16;
@@ -82,4 +82,9 @@ export class SealedTexts {
   #key(pepper: Uint8Array, salt: Uint8Array): Buffer {
     return Buffer.from(hkdfSync('sha256', pepper, salt, this.#options.purpose, 32));
   }
+}
+
+/** The binding of a text to one browser. @param browser the value of the cookie that identifies it */
+export function bindingTo(browser: string): Buffer {
+  return createHash('sha256').update(`grantry browser\0${browser}`).digest();
 }

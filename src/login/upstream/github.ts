@@ -9,7 +9,7 @@ import type {
   SourceAnswer,
 } from '../../oauth/ports/identity-source.ts';
 import type { GitHubProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
-import { addressIn, type Facts, nameIn, subjectOf, vouch } from './claims.ts';
+import { addressIn, type Facts, isObject, nameIn, subjectOf, vouch } from './claims.ts';
 import { answerOfError, answerOfFault, type Reach, type SourceOptions } from './source.ts';
 import { UpstreamFetch } from './upstream-fetch.ts';
 
@@ -93,7 +93,7 @@ export class GitHubSource implements IdentitySource {
 
   async #judge(token: string): Promise<SourceAnswer> {
     const user = await this.#read('/user', token);
-    const { id, login, name } = isRecord(user) ? user : {};
+    const { id, login, name } = isObject(user) ? user : {};
     const username = nameIn(login);
     if (!Number.isSafeInteger(id) || username === undefined) return { outcome: 'invalid' };
     const organizations = await this.#organizations(token);
@@ -126,7 +126,7 @@ export class GitHubSource implements IdentitySource {
     const of = new Map(organizations.map((login) => [login.toLowerCase(), login]));
     const teams = await this.#list('/user/teams', token);
     return teams.flatMap(({ slug, organization }) => {
-      const login = isRecord(organization) ? of.get(String(organization.login).toLowerCase()) : undefined;
+      const login = isObject(organization) ? of.get(String(organization.login).toLowerCase()) : undefined;
       const team = nameIn(slug);
       return login === undefined || team === undefined ? [] : [`${login}:${team}`];
     });
@@ -143,7 +143,7 @@ export class GitHubSource implements IdentitySource {
     for (let page = 1; page <= PAGES_MAX; page += 1) {
       const entries = await this.#read(`${path}?per_page=${PAGE}&page=${page}`, token);
       if (!Array.isArray(entries)) throw new Error('GitHub has answered with no list');
-      found.push(...entries.filter(isRecord));
+      found.push(...entries.filter(isObject));
       if (entries.length < PAGE) break;
     }
     return found;
@@ -183,12 +183,8 @@ function addressesOf(host: string): Addresses {
 function isError(text: string): boolean {
   try {
     const body: unknown = JSON.parse(text);
-    return isRecord(body) && 'error' in body;
+    return isObject(body) && 'error' in body;
   } catch {
     return false;
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
