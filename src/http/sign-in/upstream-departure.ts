@@ -87,7 +87,7 @@ function departureRequest(flow: SignInFlow, goal: SignInGoal, { name }: Identity
   };
 }
 
-/** The person signs in again, or chooses; whether it was asked by a provider without a choice of its own. */
+/** What of the client's `prompt` is passed on; the page for `consent` is ours. */
 function promptOf(prompt: readonly string[]): DepartureRequest['prompt'] {
   if (prompt.includes('login')) return 'login';
   return prompt.includes('select_account') ? 'select_account' : undefined;

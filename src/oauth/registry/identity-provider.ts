@@ -10,7 +10,7 @@ interface ProviderBase {
   readonly uid: string;
   readonly generation: number;
   readonly displayName: string;
-  /** No sign-in by it, and all that its people hold ends. */
+  /** No sign-in by it, and nothing that its people hold counts while it is so. */
   readonly isSuspended: boolean;
   /** All that its people hold from at or before this time is revoked; epoch milliseconds. */
   readonly revokedBefore: number | undefined;
