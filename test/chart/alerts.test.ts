@@ -73,6 +73,7 @@ const WELL: Readonly<Record<string, string>> = {
   ...both('registry_staleness_seconds', '30x60'),
   ...both('store_up', '1x60'),
   ...both('users_last_reload_successful', '1x60'),
+  ...both('users_secrets_faulty', '0x60'),
   ...both('logout_deliveries_total', '0x60', ', outcome="dead_letter"'),
   ...both('logout_deliveries_total', '0+1x60', ', outcome="delivered"'),
   ...both('signing_key_next_rotation_seconds', '600-60x60'),
