@@ -4,6 +4,7 @@ import { type Document, isMap, isScalar, isSeq, parseDocument, visit } from 'yam
 import { z } from 'zod';
 import { type Denials, type LocalUser, UsersFileError } from './local-users.ts';
 import { passwordHashFault } from './password.ts';
+import { usernameSchema } from './username.ts';
 
 const text = (length: number) => z.string().min(1).max(length);
 
@@ -11,17 +12,9 @@ function hashMissing({ input }: { readonly input?: unknown }): string | undefine
   return input === undefined ? 'is missing; grantry hash-password makes one' : undefined;
 }
 
-const name = () =>
-  text(254)
-    .refine(
-      (value) => value === value.trim() && !/\p{Cc}/u.test(value),
-      'has white space around it or control characters',
-    )
-    .transform((value) => value.normalize('NFC'));
-
 const localUser = z.strictObject({
-  username: name(),
-  id: name().optional(),
+  username: usernameSchema,
+  id: usernameSchema.optional(),
   passwordHash: z.string({ error: hashMissing }).superRefine((value, context) => {
     const message = passwordHashFault(value);
     if (message) context.addIssue({ code: 'custom', message });
