@@ -1,8 +1,10 @@
 // The identity providers of now, each with its source: replaced when a provider changes, and discovered again from time to time.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { IdentitySource } from '../../oauth/ports/identity-source.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
+import { issuerOf } from '../../oauth/registry/identity-sources.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 import { sourceOf } from './index.ts';
 import type { Reach, Source } from './source.ts';
@@ -22,7 +24,7 @@ export interface ProviderReport {
 }
 
 interface Held {
-  readonly provider: IdentityProvider;
+  provider: IdentityProvider;
   /** Undefined without credentials. */
   readonly source: Source | undefined;
   reach: ProviderReport['reach'];
@@ -124,7 +126,7 @@ export class IdentityProviders {
     for (const { source } of this.#held.values()) source?.close();
   }
 
-  /** By name, suspended ones too. A provider that is the same object keeps its source. */
+  /** By name, suspended ones too. A provider that is reached as before keeps its source, and what was discovered. */
   #now(): ReadonlyMap<string, Held> {
     const providers = this.#providers();
     if (providers === this.#followed) return this.#held;
@@ -133,7 +135,8 @@ export class IdentityProviders {
     this.#held = new Map(
       providers.map((provider) => {
         const held = former.get(provider.name);
-        return [provider.name, held?.provider === provider ? held : this.#hold(provider)];
+        const isKept = held !== undefined && isReachedAlike(held.provider, provider);
+        return [provider.name, isKept ? follow(held, provider) : this.#hold(provider)];
       }),
     );
     const kept = new Set(this.#held.values());
@@ -179,4 +182,20 @@ export class IdentityProviders {
     else if (reach === 'IssuerMismatch' || now - held.reachedAt > STALE_MAX) source.forget();
     held.reach = reach;
   }
+}
+
+/** Whether discovery of two providers, and calls to them, are the same. */
+function isReachedAlike(one: IdentityProvider, other: IdentityProvider): boolean {
+  return isDeepStrictEqual(reachOf(one), reachOf(other));
+}
+
+function reachOf(provider: IdentityProvider): readonly unknown[] {
+  const { type, uid, credentials } = provider;
+  return [type, uid, issuerOf(provider), credentials, provider.type === 'OIDC' ? provider.clientAuth : undefined];
+}
+
+function follow(held: Held, provider: IdentityProvider): Held {
+  held.provider = provider;
+  held.source?.follow(provider);
+  return held;
 }
