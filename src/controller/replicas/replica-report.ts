@@ -28,7 +28,15 @@ export function replicaReportSchema(now: number) {
     lastUsed: z.record(z.string(), day),
     // A replica of an earlier version reports none.
     providers: z
-      .record(z.string(), z.object({ generation: z.int(), reachable: z.boolean(), reason: z.string() }))
+      .record(
+        z.string(),
+        z.object({
+          generation: z.int(),
+          reachable: z.boolean(),
+          reason: z.string(),
+          isOverage: z.boolean().optional(),
+        }),
+      )
       .optional(),
     denied: z.record(z.string(), z.array(denial)),
     alerts: z.array(z.object({ id, type: z.string(), clientUid: z.string(), time })).max(ALERTS_PER_REPORT),

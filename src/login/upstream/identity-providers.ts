@@ -15,12 +15,16 @@ const EVERY = 600_000;
 const RETRY = { first: 5_000, longest: EVERY };
 /** How long a provider is relied on whose metadata cannot be fetched again. */
 const STALE_MAX = 24 * 3_600_000;
+/** How long a sign-in without groups is reported. */
+const OVERAGE_REPORTED = 3_600_000;
 
 /** What a server knows of a provider. */
 export interface ProviderReport {
   readonly generation: number;
   /** `NotObserved` before the first attempt has ended, and without credentials. */
   readonly reach: Reach | 'NotObserved';
+  /** Whether within the last hour a person signed in without groups, because they were too many for its answer. */
+  readonly isOverage: boolean;
 }
 
 interface Held {
@@ -33,6 +37,8 @@ interface Held {
   nextAt: number;
   reachedAt: number;
   isDiscovering: boolean;
+  /** When a person signed in last whose groups were too many for the answer, since this generation; epoch milliseconds. */
+  overageAt: number;
 }
 
 export interface IdentityProvidersOptions {
@@ -101,6 +107,7 @@ export class IdentityProviders {
         const answer = await source.finish(returned);
         const isFailed = answer.outcome === 'unavailable' || answer.outcome === 'invalid';
         this.#note(provider, 'redemption', { started, isFailed });
+        if (answer.outcome === 'vouched' && answer.isOverage) held.overageAt = this.#clock.now();
         return answer;
       },
     };
@@ -113,10 +120,11 @@ export class IdentityProviders {
 
   /** What is known of each provider, by uid. */
   reports(): ReadonlyMap<string, ProviderReport> {
+    const now = this.#clock.now();
     return new Map(
-      [...this.#now().values()].map(({ provider, reach }) => [
-        provider.uid,
-        { generation: provider.generation, reach },
+      [...this.#now().values()].map(({ provider: { uid, generation }, reach, overageAt }) => [
+        uid,
+        { generation, reach, isOverage: now - overageAt < OVERAGE_REPORTED },
       ]),
     );
   }
@@ -149,7 +157,13 @@ export class IdentityProviders {
     const { credentials, name } = provider;
     const isClaimedElsewhere = (domain: string) => this.#isClaimedBeside(name, domain);
     const source = credentials && sourceOf(provider, { credentials, isClaimedElsewhere });
-    return { provider, source, reach: 'NotObserved', failures: 0, nextAt: 0, reachedAt: 0, isDiscovering: false };
+    const begun = { failures: 0, nextAt: 0, reachedAt: 0, isDiscovering: false };
+    return Object.assign(begun, {
+      provider,
+      source,
+      reach: 'NotObserved' as const,
+      overageAt: Number.NEGATIVE_INFINITY,
+    });
   }
 
   /** A suspended provider keeps the addresses of its domains from others. */
@@ -195,6 +209,7 @@ function reachOf(provider: IdentityProvider): readonly unknown[] {
 }
 
 function follow(held: Held, provider: IdentityProvider): Held {
+  if (held.provider.generation !== provider.generation) held.overageAt = Number.NEGATIVE_INFINITY;
   held.provider = provider;
   held.source?.follow(provider);
   return held;

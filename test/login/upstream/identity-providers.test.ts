@@ -56,7 +56,7 @@ describe('a provider', () => {
     serve([provider]);
     expect(reach()).toBe('NotObserved');
     await settled(1);
-    expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reachable' }]]));
+    expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reachable', isOverage: false }]]));
     expect(sources.provider('corp')).toBe(provider);
     expect(sources.source('local')).toBeUndefined();
   });
@@ -80,7 +80,10 @@ describe('a provider', () => {
     await settled(1);
     serve([corp(Object.assign({ generation: 2 }, changes))]);
     expect(await begin()).toMatchObject({ location: expect.anything() });
-    expect([asked(), sources.reports().get('uid-corp')]).toEqual([1, { generation: 2, reach: 'Reachable' }]);
+    expect([asked(), sources.reports().get('uid-corp')]).toEqual([
+      1,
+      { generation: 2, reach: 'Reachable', isOverage: false },
+    ]);
     expect(sources.provider('corp')).toMatchObject(changes);
   });
 
@@ -201,6 +204,40 @@ describe('discovery', () => {
     expect(asked()).toBe(1);
     answer();
     await settled(1);
+  });
+});
+
+describe('a person whose groups are too many for the token', () => {
+  const isOverage = () => sources.reports().get('uid-corp')?.isOverage;
+  beforeEach(async () => {
+    serve([corp()]);
+    await settled(1);
+    const departure = await begin();
+    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
+    upstream.nonce = departure.nonce;
+    upstream.claims = {
+      preferred_username: 'a',
+      name: 'A',
+      email: 'a@b.example',
+      email_verified: true,
+      hasgroups: true,
+    };
+    upstream.userinfo = { sub: 'ada-1' };
+    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
+    const returned = { pending: departure, callbackUrl: REQUEST.callbackUrl, parameters };
+    expect(await sources.source('corp')?.finish(returned)).toMatchObject({ person: { groups: [] } });
+  });
+
+  it('→ reported for an hour', () => {
+    clock.advance(3_599_999);
+    expect(isOverage()).toBe(true);
+    clock.advance(1);
+    expect(isOverage()).toBe(false);
+  });
+
+  it('→ not reported of the next generation', () => {
+    serve([corp({ generation: 2, scopes: ['openid'] })]);
+    expect(isOverage()).toBe(false);
   });
 });
 
