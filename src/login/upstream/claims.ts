@@ -112,7 +112,9 @@ export function vouch(
   if (allowedGroups.length > 0 && !groups.some((group) => allowedGroups.includes(group))) {
     return refused('person_not_permitted');
   }
-  return { outcome: 'vouched', person: { subject, username, displayName, email, groups, authTime }, isOverage };
+  const unverifiedEmail = email === undefined ? facts.email : undefined;
+  const person = { subject, username, displayName, email, unverifiedEmail, groups, authTime };
+  return { outcome: 'vouched', person, isOverage };
 }
 
 /** A text that may be shown: without controls, at most 254 characters. Undefined for any other value. */

@@ -108,8 +108,7 @@ export class GitHubSource implements IdentitySource {
       subject: subjectOf('github', this.#provider.host, String(id)),
       username,
       displayName: nameIn(name),
-      email: await this.#email(token),
-      isEmailVerified: true,
+      ...(await this.#email(token)),
       groups: [...organizations, ...(await this.#teams(token, organizations))],
       authTime: undefined,
     };
@@ -137,9 +136,9 @@ export class GitHubSource implements IdentitySource {
   }
 
   /** The primary address, if it is verified. */
-  async #email(token: string): Promise<string | undefined> {
+  async #email(token: string): Promise<Pick<Facts, 'email' | 'isEmailVerified'>> {
     const primary = (await this.#list('/user/emails', token)).find((entry) => entry.primary === true);
-    return primary?.verified === true ? addressIn(primary.email) : undefined;
+    return { email: addressIn(primary?.email), isEmailVerified: primary?.verified === true };
   }
 
   async #list(path: string, token: string): Promise<readonly Readonly<Record<string, unknown>>[]> {

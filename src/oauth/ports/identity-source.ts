@@ -8,6 +8,8 @@ export interface VouchedPerson {
   readonly displayName: string | undefined;
   /** A verified address. */
   readonly email: string | undefined;
+  /** An address that is not verified: no client learns of it. */
+  readonly unverifiedEmail?: string | undefined;
   readonly groups: readonly string[];
   /** When the person signed in at the provider, epoch milliseconds; undefined where it does not say. */
   readonly authTime: number | undefined;

@@ -19,6 +19,7 @@ import type { References } from '../../admission/references/references.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
 import { ungrantedReferences } from '../../admission/resources/resource-grants.ts';
+import type { Block } from '../../login/blocks.ts';
 import type { LocalUser } from '../../login/local/local-users.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
@@ -74,6 +75,8 @@ export interface ManifestVerdicts {
   readonly staleFiles: readonly string[];
   /** The users in Secrets of any namespace; undefined when there is no such Secret. */
   readonly users: readonly LocalUser[] | undefined;
+  /** The blocks in those Secrets. */
+  readonly blocks: readonly Block[];
   /** The number of users in Secrets and bare files without a fault. */
   readonly userCount: number;
 }
@@ -162,6 +165,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     files: set.files,
     staleFiles: set.staleFiles,
     users: users.given ? users.users : undefined,
+    blocks: users.blocks,
     userCount: users.users.length + bare.count,
   };
 }

@@ -13,6 +13,7 @@ import type {
   ReplicaApi,
   ReportAnswer,
   ReportRequest,
+  UsersReport,
 } from '../../http/admin/controller-endpoints.ts';
 import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
@@ -26,6 +27,8 @@ export interface ReplicaOptions {
   readonly alerts: () => AlertReports | undefined;
   /** Undefined until the token server is assembled. */
   readonly providers: () => Pick<IdentityProviders, 'reports'> | undefined;
+  /** By uid, the Secrets with users that do not count as a whole. */
+  readonly users: () => ReadonlyMap<string, UsersReport>;
   readonly clock: Clock;
 }
 
@@ -68,6 +71,7 @@ export class Replica implements ReplicaApi {
       providers[uid] = { generation, reachable: reason === 'Reachable', reason, ...overage };
     }
     const pending = (await alerts()?.exchange(acknowledged)) ?? [];
-    return { ...usage.since(after), providers, alerts: pending };
+    const users = Object.fromEntries(this.#options.users());
+    return { ...usage.since(after), providers, users, alerts: pending };
   }
 }

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LocalUsers } from '../../../src/login/local/local-users.ts';
+import { isUser } from '../../../src/login/local/user-entry.ts';
 import { parseUsers } from '../../../src/login/local/users-yaml.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { until } from '../../until.ts';
@@ -60,7 +61,7 @@ it('a namespace without users → a Secret with one, whose password signs in; th
   await lead();
   const made = await secret();
   expect([made?.type, made?.metadata.ownerReferences]).toEqual([TYPE, undefined]);
-  const users = new LocalUsers({ users: parseUsers(text(made, 'users.yaml')), clock: systemClock });
+  const users = new LocalUsers({ users: parseUsers(text(made, 'users.yaml')).filter(isUser), clock: systemClock });
   expect(await users.authenticate('ada', text(made, 'password'))).toMatchObject({ username: 'ada' });
   await lead();
   expect((await secret())?.metadata).toMatchObject({

@@ -6,6 +6,7 @@ import { InitialUser } from '../../../src/controller/install/initial-user.ts';
 import { KubernetesError, type NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, SECRETS } from '../../../src/kubernetes/objects/resources.ts';
 import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
+import { isUser } from '../../../src/login/local/user-entry.ts';
 import { usernameSchema } from '../../../src/login/local/username.ts';
 import { parseUsers } from '../../../src/login/local/users-yaml.ts';
 import { systemClock, systemRandom } from '../../../src/processes/lifecycle/machine.ts';
@@ -69,7 +70,7 @@ it('without a users Secret → one is made, and its password signs its user in',
   expect(secrets.get(KEY)).toMatchObject({ type: 'grantry.dev/users' });
   const password = text('password') ?? '';
   expect(password).toMatch(/^([0-9a-hjkmnp-tv-z]{5}-){5}[0-9a-hjkmnp-tv-z]{5}$/);
-  const users = new LocalUsers({ users: parseUsers(text('users.yaml')), clock: systemClock });
+  const users = new LocalUsers({ users: parseUsers(text('users.yaml')).filter(isUser), clock: systemClock });
   expect(await users.authenticate('ada', password)).toMatchObject({ username: 'ada' });
   const said = JSON.stringify(log.info.mock.calls);
   expect(said).toContain('grantry-initial-user');

@@ -31,6 +31,7 @@ it.each<[string, Reports, object]>([
     usage: usage as unknown as ReplicaOptions['usage'],
     alerts: () => undefined,
     providers: () => ({ reports: () => reports }),
+    users: () => new Map(),
     clock: systemClock,
   });
   expect((await replica.report({})).providers).toEqual({ corp: expected });
