@@ -32,7 +32,15 @@ export function replicaReportSchema(now: number) {
     lastUsed: z.record(z.string(), day),
     // A replica of an earlier version reports none.
     providers: z
-      .record(z.string(), z.object({ generation: z.int(), reachable: z.boolean(), reason: z.string() }))
+      .record(
+        z.string(),
+        z.object({
+          generation: z.int(),
+          reachable: z.boolean(),
+          reason: z.string(),
+          isOverage: z.boolean().optional(),
+        }),
+      )
       .optional(),
     // As providers are.
     users: z

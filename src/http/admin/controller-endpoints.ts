@@ -67,6 +67,8 @@ export interface ProviderReport {
   readonly reachable: boolean;
   /** `Reachable`, or why it is not: `NotObserved` before the first attempt has ended. */
   readonly reason: 'Reachable' | 'DiscoveryFailed' | 'IssuerMismatch' | 'NotObserved';
+  /** Present where within the last hour a person signed in without groups, because they were too many for its answer. */
+  readonly isOverage?: true;
 }
 
 /** What is wrong with a Secret with users. */

@@ -18,7 +18,7 @@ const PAGE = 100;
 const PAGES_MAX = 10;
 
 export class GitHubSource implements IdentitySource {
-  readonly #provider: GitHubProvider;
+  #provider: GitHubProvider;
   readonly #credentials: ProviderCredentials;
   readonly #isClaimedElsewhere: SourceOptions['isClaimedElsewhere'];
   readonly #addresses: Addresses;
@@ -47,6 +47,10 @@ export class GitHubSource implements IdentitySource {
     config[client.customFetch] = this.#call;
     this.#loaded ??= { client, config };
     return 'Reachable';
+  }
+
+  follow(provider: GitHubProvider): void {
+    this.#provider = provider;
   }
 
   forget(): void {}

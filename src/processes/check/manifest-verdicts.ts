@@ -64,8 +64,8 @@ export interface ManifestVerdicts {
   readonly warnings: readonly ManifestFault[];
   /**
    * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
-   * a client or person in the future, a missing ServiceAccount beside others, a reference to a resource that no
-   * manifest grants, a client for people of a provider that no manifest has. Sorted as the faults are.
+   * a client, person or identity provider in the future, a missing ServiceAccount beside others, a reference to a
+   * resource that no manifest grants, a client for people of a provider that no manifest has. Sorted as the faults are.
    */
   readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
@@ -149,6 +149,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     advisories: sortedFaults([
       ...policies.flatMap((verdict) => ambiguitiesIn(verdict, [...namespaces.values()])),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
+      ...providers.flatMap((verdict) => futureRevocation(verdict, options.now, 'its people are shut out')),
       ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
       ...byClass.flatMap((judged) =>
         judged.clients.flatMap((verdict) => ungranted(verdict, judged.resources, references)),
@@ -215,8 +216,12 @@ function ambiguitiesIn(
   }));
 }
 
-function futureRevocation({ object, manifest }: ClientVerdict<ManifestObject>, now: number): readonly ManifestFault[] {
-  const warning = manifest && revokedUntilWarning(manifest.spec, now);
+function futureRevocation(
+  { object, manifest }: ClientVerdict<ManifestObject> | ProviderVerdict<ManifestObject>,
+  now: number,
+  effect?: string,
+): readonly ManifestFault[] {
+  const warning = manifest && revokedUntilWarning(manifest.spec, now, effect);
   if (warning === undefined) return [];
   const { path, reason, message } = warning;
   return [{ place: object.locate(path), reason, message }];

@@ -65,8 +65,10 @@ export class Replica implements ReplicaApi {
     const providers: Record<string, ProviderReport> = {};
     for (const [uid, { generation }] of registry.servedProviders) {
       const report = reports?.get(uid);
-      const reason = report?.generation === generation ? report.reach : 'NotObserved';
-      providers[uid] = { generation, reachable: reason === 'Reachable', reason };
+      const current = report?.generation === generation ? report : undefined;
+      const reason = current?.reach ?? 'NotObserved';
+      const overage = current?.isOverage === true && ({ isOverage: true } as const);
+      providers[uid] = { generation, reachable: reason === 'Reachable', reason, ...overage };
     }
     const pending = (await alerts()?.exchange(acknowledged)) ?? [];
     const users = Object.fromEntries(this.#options.users());

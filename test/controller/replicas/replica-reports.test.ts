@@ -88,7 +88,7 @@ describe('the reports of replicas', () => {
   it('given reports of identity providers → those of the latest poll, by replica; none of a replica without any', async () => {
     const { told, reports, urls } = await world();
     expect(reports.providers.latest).toBeUndefined();
-    const corp = { generation: 2, reachable: true, reason: 'Reachable' };
+    const corp = { generation: 2, reachable: true, reason: 'Reachable', isOverage: true };
     told[0] = { providers: { corp } };
     let polls = 0;
     reports.providers.listen(() => {

@@ -120,6 +120,7 @@ describe('a member of a listed organization', () => {
         groups: ['corp:corp', 'corp:corp:platform'],
         authTime: undefined,
       },
+      isOverage: false,
     });
   });
 
