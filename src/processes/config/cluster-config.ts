@@ -75,7 +75,7 @@ export const CLUSTER_VARIABLES = {
     .min(1)
     .optional()
     .describe(
-      '`grantry server`: a `users.yaml` with the people who can sign in. Read again when it changes. Unset: no users.',
+      '`grantry server`: a `users.yaml` with people who can sign in, which counts before the Secrets of the type `grantry.dev/users` in the release namespace. Read again when it changes.',
     ),
 } as const;
 
