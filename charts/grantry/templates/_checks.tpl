@@ -8,7 +8,7 @@
 {{- fail "webhook.existingSecret is set, but webhook.url, where alerts are posted, is not" -}}
 {{- end -}}
 {{- if and .Values.users.initialUser .Values.users.existingSecret -}}
-{{- fail "users.initialUser and users.existingSecret are both set, and the file of the second has all users: leave users.initialUser empty" -}}
+{{- fail "users.initialUser and users.existingSecret are both set, and the first user is for an install without users: leave users.initialUser empty" -}}
 {{- end -}}
 {{- with .Values.server -}}
 {{- if and .autoscaling.enabled (not (kindIs "invalid" .replicas)) -}}
