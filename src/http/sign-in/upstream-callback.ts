@@ -100,7 +100,8 @@ async function welcome(
     const refused = { outcome: 'refused', reason: 'person_not_permitted', username: person.username } as const;
     return refuse(flow, exchange, goal, { ...refusalOf(refused, provider), person });
   }
-  await answerSignedIn(flow, exchange, goal, { owner, provider: provider.name });
+  const upstream = { provider: provider.name, upstreamAuthTime: person.authTime };
+  await answerSignedIn(flow, exchange, goal, { owner, upstream });
 }
 
 interface Refused {

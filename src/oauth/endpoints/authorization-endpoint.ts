@@ -84,6 +84,8 @@ export interface AuthorizingPerson {
   readonly sid: string;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;
+  /** Epoch milliseconds of that at the identity provider. */
+  readonly upstreamAuthTime?: number | undefined;
 }
 
 export interface AuthorizationEndpointOptions {
@@ -190,7 +192,7 @@ export class AuthorizationEndpoint {
    * @throws StoreUnavailableError when no code could be stored
    */
   async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string | undefined> {
-    const { subject, sessionId, sid, authTime } = person;
+    const { subject, sessionId, sid, authTime, upstreamAuthTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
     const { uid: clientUid, clientId, namespace } = client;
@@ -204,6 +206,7 @@ export class AuthorizationEndpoint {
         subject,
         sessionId,
         authTime,
+        upstreamAuthTime,
         scope,
         audiences,
         redirectUri,

@@ -17,6 +17,7 @@ import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import { isIssuedTo } from '../tokens/access-token-claims.ts';
 import { type PresentedToken, refreshExpiry, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
+import { reportedAuthTime } from '../values/auth-time.ts';
 import { confirmationClaim, tokenTypeOf, tokenTypeOfClaim } from '../values/confirmation.ts';
 
 /** The answer (RFC 7662 §2.2): the claims of an active token, or `active: false` and nothing else. */
@@ -92,7 +93,7 @@ export class IntrospectionEndpoint {
           iat: Math.floor(presented.state.refreshedAt / 1000),
           ...(client && { exp: Math.floor(refreshExpiry(client, presented.state) / 1000) }),
           scope: formatScope(grant.scope),
-          auth_time: Math.floor(grant.authTime / 1000),
+          auth_time: Math.floor(reportedAuthTime(grant) / 1000),
           grant_id: grant.grantId,
         };
       }

@@ -6,6 +6,7 @@ import type { AuthorizationSnapshot, OpenidRequest, Prompt, Session } from '../p
 import type { Client } from '../registry/client.ts';
 import type { KeyRing } from '../registry/keys.ts';
 import { readIdTokenHint } from '../tokens/id-token-hint.ts';
+import { reportedAuthTime } from '../values/auth-time.ts';
 import type { Parameters } from '../values/parameters.ts';
 
 const PARAMETERS = ['nonce', 'prompt', 'max_age', 'id_token_hint', 'login_hint', 'ui_locales'] as const;
@@ -146,13 +147,13 @@ export function isAbout(request: AuthorizationSnapshot, { subject }: Pick<Sessio
  */
 export function needsSignIn(
   request: AuthorizationSnapshot,
-  session: Pick<Session, 'subject' | 'authTime'>,
+  session: Pick<Session, 'subject' | 'authTime' | 'upstreamAuthTime'>,
   now: number,
 ): boolean {
   const { openid } = request;
   if (openid === undefined) return false;
   const { prompt, maxAge } = openid;
   // A greatest age of 0 means the same as `prompt=login`.
-  const isTooOld = maxAge !== undefined && (maxAge === 0 || now - session.authTime > maxAge * 1000);
+  const isTooOld = maxAge !== undefined && (maxAge === 0 || now - reportedAuthTime(session) > maxAge * 1000);
   return asksForSignIn(prompt) || isTooOld || !isAbout(request, session);
 }

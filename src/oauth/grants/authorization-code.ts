@@ -6,6 +6,7 @@ import { isPublic } from '../client-auth/index.ts';
 import type { RedeemAnswer } from '../ports/grant-store.ts';
 import type { CodeHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { reportedAuthTime } from '../values/auth-time.ts';
 import { isVerifier, s256 } from '../values/pkce.ts';
 import { randomId } from '../values/random-id.ts';
 import { matchRedirectUri } from '../values/redirect-uri.ts';
@@ -34,7 +35,8 @@ export const authorizationCode: GrantType = {
     const { grant, scope, audience } = answer;
     requireActive(grant, await context.owners.find(grant.subject), context);
 
-    const { subject, grantId, authTime } = grant;
+    const { subject, grantId } = grant;
+    const authTime = reportedAuthTime(grant);
     const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;
     const openid = reportedLogin(grant, undefined, request.access);
     return { subject, scope, audience, grantId, authTime, openid, refreshToken };

@@ -8,6 +8,7 @@ import type { RotateAnswer } from '../ports/grant-store.ts';
 import type { Client } from '../registry/client.ts';
 import type { RefreshHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { reportedAuthTime } from '../values/auth-time.ts';
 import { areInDifferentNetworks } from '../values/network.ts';
 import { randomId } from '../values/random-id.ts';
 import { accessExceededError, accessRequest } from './access-request.ts';
@@ -43,7 +44,8 @@ export const refreshToken: GrantType = {
     note(answer, request, context);
     if (answer.outcome === 'benign_retry') await noteElsewhere(answer, handle, request, context);
     const { grant, scope, audience } = answer;
-    const { subject, grantId, authTime } = grant;
+    const { subject, grantId } = grant;
+    const authTime = reportedAuthTime(grant);
     const openid = reportedLogin(grant, requestedScope(request.parameters.get('scope')), request.access);
     const successor = context.handles.refreshToken(handle, answer.generation);
     return { subject, scope, audience, grantId, authTime, openid, refreshToken: successor };

@@ -31,7 +31,7 @@ export interface Authorization {
   readonly audience: string;
   /** Undefined for client_credentials. */
   readonly grantId: string | undefined;
-  /** Epoch milliseconds of the person's login; undefined where no person was involved. */
+  /** Epoch milliseconds of the person's login, as it is reported; undefined where no person was involved. */
   readonly authTime: number | undefined;
   /** The sign-in that an ID token reports; undefined where none is to be issued. */
   readonly openid?: ReportedLogin | undefined;
