@@ -293,6 +293,18 @@ describe('what the provider answers → the login page, with the request still o
 });
 
 describe('a person of a provider', () => {
+  it('the sessions of the account → by which provider each began, as it is called now or was then', async () => {
+    const world = await worldOf();
+    await signIn(world);
+    await world.setProviders([corp({ name: 'corp-2', displayName: 'Corp & Sons' })]);
+    const browser = world.browser();
+    const departure = departureOf(await browser.get(world.authorizePath()));
+    await toTheClient(browser, await comeBack(browser, departure, { name: 'corp-2' }));
+    const { body } = await browser.get('/account/sessions');
+    const names = [...body.matchAll(/Signed in with: <bdi>([^<]*)</g)].map(([, name]) => name);
+    expect(names).toEqual(['Corp &#38; Sons', 'corp']);
+  });
+
   it.each(['login', 'select_account'])('prompt=%s → sees the page, and is sent there with it', async (prompt) => {
     const world = await worldOf({ clients: [OPENID] });
     const browser = world.browser();
