@@ -20,7 +20,7 @@ import type {
 } from '../oauth/ports/grant-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { StoredAccessToken } from '../oauth/ports/token-stores.ts';
-import { reportedAuthTime } from '../oauth/values/auth-time.ts';
+import { reportedAuthTime } from '../oauth/tokens/auth-time.ts';
 import { keepAccessToken } from './access-tokens.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 import {

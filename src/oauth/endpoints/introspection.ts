@@ -16,8 +16,8 @@ import { OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import { isIssuedTo } from '../tokens/access-token-claims.ts';
+import { reportedAuthTime } from '../tokens/auth-time.ts';
 import { type PresentedToken, refreshExpiry, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
-import { reportedAuthTime } from '../values/auth-time.ts';
 import { confirmationClaim, tokenTypeOf, tokenTypeOfClaim } from '../values/confirmation.ts';
 
 /** The answer (RFC 7662 §2.2): the claims of an active token, or `active: false` and nothing else. */

@@ -4,9 +4,9 @@
 
 import { isPublic } from '../client-auth/index.ts';
 import type { RedeemAnswer } from '../ports/grant-store.ts';
+import { reportedAuthTime } from '../tokens/auth-time.ts';
 import type { CodeHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
-import { reportedAuthTime } from '../values/auth-time.ts';
 import { isVerifier, s256 } from '../values/pkce.ts';
 import { randomId } from '../values/random-id.ts';
 import { matchRedirectUri } from '../values/redirect-uri.ts';
