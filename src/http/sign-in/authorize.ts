@@ -3,6 +3,7 @@
 // request (OpenID Connect Core §3.1.2.1) gets an error in place of a page.
 
 import { consentNeeded } from '../../oauth/access/consent.ts';
+import { maySignIn } from '../../oauth/access/sign-in-limits.ts';
 import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { asksForAccount, asksForSignIn, isSilent, needsSignIn } from '../../oauth/endpoints/openid-request.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
@@ -10,6 +11,7 @@ import type { AccountChoice } from '../cookies/sealed-request.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
+import { refusePerson } from './refused-person.ts';
 import {
   accepted,
   answerFaultsAtClient,
@@ -55,15 +57,17 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!check) return;
   if (redirectsBeforeSignIn(request, check.client)) answerFaultsAtClient(flow, exchange, check);
 
-  const session = (await flow.sessions.current(request))?.session;
-  if (session) answerFaultsAtClient(flow, exchange, check);
+  const signedIn = await flow.sessions.current(request);
+  if (signedIn) answerFaultsAtClient(flow, exchange, check);
   const goal = { ...check, selectsAccount: asksForAccount(parameters) };
-  if (!session) return await askToSignIn(flow, exchange, goal, 'not_signed_in');
+  if (!signedIn) return await askToSignIn(flow, exchange, goal, 'not_signed_in');
+  const { session, person } = signedIn;
   const isStale = goal.selectsAccount || needsSignIn(check.request, session, flow.clock.now());
   if (isStale || (await isOutdated(flow, session, check.client.uid))) {
     return await askToSignIn(flow, exchange, goal, 'sign_in_needed');
   }
 
+  if (!maySignIn(check.client, person)) return refusePerson(flow, exchange, check, person);
   flow.authorization.limit(check, session);
   const given = await flow.consents.read(session.subject, check.client.uid);
   if (consentNeeded(check, given).ask) {
@@ -89,7 +93,7 @@ async function askToSignIn(
     refuseAtClient(flow, exchange, goal, reason);
     return;
   }
-  const only = goal.selectsAccount || asksForSignIn(goal.request) ? undefined : onlyProvider(flow);
+  const only = goal.selectsAccount || asksForSignIn(goal.request) ? undefined : onlyProvider(flow, goal);
   if (only !== undefined) return await depart(flow, exchange, goal, only);
   const username = goal.request.openid?.loginHint ?? '';
   sendLoginPage(flow, exchange, goal, { status: 200, username, problem: undefined });
