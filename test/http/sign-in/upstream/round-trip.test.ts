@@ -330,6 +330,7 @@ describe('a person of a provider', () => {
 
 describe('another account → the page first, then the provider with prompt=select_account', () => {
   const ASKS = Object.assign({}, WEB, { scopes: [...(WEB.scopes ?? []), 'openid'] });
+  const ADMINS = { identityProviders: [], groups: ['corp:admins'] };
 
   /** Presses the button of the provider. */
   async function leaveBy(browser: TestBrowser, page: Page): Promise<URLSearchParams> {
@@ -382,8 +383,11 @@ describe('another account → the page first, then the provider with prompt=sele
     expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
   });
 
-  it('by the button under "may not use this"', async () => {
-    const world = await worldOf({ providers: [corp({ allow: { emailDomains: ['b.example'], groups: [] } })] });
+  it.each<[string, () => Parameters<typeof aWorld>[0]]>([
+    ['of the provider', () => ({ providers: [corp({ allow: { emailDomains: ['b.example'], groups: [] } })] })],
+    ['of the client', () => ({ clients: [Object.assign({}, SKIPS_CONSENT, { signIn: ADMINS })] })],
+  ])('by the button under "may not use this", by the rules %s', async (_case, rules) => {
+    const world = await worldOf(rules());
     const browser = world.browser();
     const departure = departureOf(await browser.get(world.authorizePath()));
     expect(departure.get('prompt')).toBeNull();

@@ -1,4 +1,4 @@
-// When a person signed in at a provider: what tokens report of it, what `max_age` is compared with, and what revocations go by.
+// A sign-in at a provider as tokens report it: its time, which `max_age` is compared with and revocations are not, and its groups.
 
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -170,5 +170,26 @@ describe('a session of an earlier sign-in at the provider', () => {
       expect(departure).toBeDefined();
       expect(answerOf(page).error ?? 'code', `${age} ms ago`).toBe(expected);
     }
+  });
+});
+
+describe('a group that changes at the provider', () => {
+  it('→ comes with the next sign-in, also to the grants of the one before', async () => {
+    const world = await worldOf(Object.assign({}, CLIENT, { groups: ['**'] }));
+    const groupsIn = ({ id_token }: Tokens) => decodeJwt(id_token).groups;
+    const signIn = async (groups: readonly string[]) => {
+      upstream.userinfo = { sub: 'ada-1', groups };
+      const { page } = await visit({ world, browser: world.browser() }, { scope: 'openid groups' });
+      return redeem(world, page);
+    };
+    const refresh = ({ refresh_token }: Tokens) => tokensFor(world, { grant_type: 'refresh_token', refresh_token });
+
+    const first = await signIn(['dev']);
+    expect(groupsIn(first)).toEqual(['corp:dev']);
+    upstream.userinfo = { sub: 'ada-1', groups: ['ops'] };
+    const renewed = await refresh(first);
+    expect(groupsIn(renewed)).toEqual(['corp:dev']);
+    expect(groupsIn(await signIn(['ops']))).toEqual(['corp:ops']);
+    expect(groupsIn(await refresh(renewed))).toEqual(['corp:ops']);
   });
 });
