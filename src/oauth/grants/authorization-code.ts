@@ -41,7 +41,7 @@ export const authorizationCode: GrantType = {
     const authTime = reportedAuthTime(grant);
     const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;
     const openid = reportedLogin(grant, undefined, request.access);
-    return { subject, scope, audience, grantId, authTime, openid, refreshToken };
+    return { subject, scope, audience, grantId, authTime, person, openid, refreshToken };
   },
 };
 

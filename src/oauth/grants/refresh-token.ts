@@ -49,7 +49,7 @@ export const refreshToken: GrantType = {
     const authTime = reportedAuthTime(grant);
     const openid = reportedLogin(grant, requestedScope(request.parameters.get('scope')), request.access);
     const successor = context.handles.refreshToken(handle, answer.generation);
-    return { subject, scope, audience, grantId, authTime, openid, refreshToken: successor };
+    return { subject, scope, audience, grantId, authTime, person, openid, refreshToken: successor };
   },
 };
 
