@@ -99,5 +99,5 @@ it.each([
   ['a number in an endpoint', { token_endpoint: 7 }, 'DiscoveryFailed'],
 ])('a document with %s → a word of ours, and nothing of the document', async (_case, metadata, reach) => {
   upstream.metadata = metadata;
-  expect(await reportOf()).toEqual({ generation: 1, reach });
+  expect(await reportOf()).toEqual({ generation: 1, isOverage: false, reach });
 });
