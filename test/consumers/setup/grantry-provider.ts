@@ -2,6 +2,7 @@
 // sessions, and TLS in front of it where the issuer needs that.
 
 import { hashPassword, type LocalUser, LocalUsers } from '../../../src/login/local/local-users.ts';
+import type { IdentityProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import {
   generateSigningKeyPem,
   importSigningKey,
@@ -21,23 +22,28 @@ export interface ProviderWishes {
   readonly consumers?: readonly Consumer[];
   /** More clients, made for the issuer, such as those of `examples.ts`. */
   readonly clients?: (issuer: string) => Promise<readonly TestClient[]>;
+  /** Its port, where that has to be known before; the next one is taken, too. Default: free ones. */
+  readonly port?: number;
+  /** People sign in by these alone. Default: {@link PERSON} is a local user. */
+  readonly identityProviders?: readonly IdentityProvider[];
   /** Of `localhost`, for an https issuer. Default: http on 127.0.0.1. */
   readonly tls?: { readonly certificate: MadeCertificate; readonly authority: MadeCertificate };
 }
 
 /** Starts it on free ports. */
-export async function startGrantryProvider({ consumers = [], clients, tls }: ProviderWishes): Promise<Provider> {
+export async function startGrantryProvider(wishes: ProviderWishes): Promise<Provider> {
+  const { consumers = [], clients, tls, identityProviders } = wishes;
   const clock = new TestClock();
   clock.run();
   const passwordHash = await hashPassword(PASSWORD);
   const { username, name: displayName, email, groups } = PERSON;
   let person: LocalUser = { username, displayName, email, groups, passwordHash };
-  const owners = new LocalUsers({ clock, users: [person] });
+  const owners = new LocalUsers({ clock, users: identityProviders === undefined ? [person] : [] });
   const change = (changes: Partial<LocalUser>) => {
     person = { ...person, ...changes };
     owners.replace([person]);
   };
-  const port = await freePort(2);
+  const port = wishes.port ?? (await freePort(2));
   const front = tls && { certificate: tls.certificate, port: await freePort(), upstream: port };
   const issuer = front === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${front.port}`;
   let keys = await newKeys('Active');
@@ -51,6 +57,7 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
     port,
     issuer,
   });
+  if (identityProviders !== undefined) await grantry.setProviders(identityProviders);
   grantry.server.logouts.start();
   const stopFront = front && (await startTlsFront(front));
   return {
