@@ -100,7 +100,7 @@ export class TokenServers {
   }
 
   /** A command to its Redis, with all rights. */
-  redis(...words: Parameters<RedisServer['command']>): ReturnType<RedisServer['command']> {
+  redis(...words: readonly (string | number)[]): Promise<unknown> {
     return this.#redis.command(...words);
   }
 

@@ -299,7 +299,7 @@ describeRedis('people of a provider at two token servers', () => {
       const printed = outputs().map(({ length }) => length);
       await strike();
       for (const server of [first, second]) {
-        await until('nobody can leave for it', async () => (await leave(browserAt(server))) === undefined, PATIENCE);
+        await until('no browser leaves for it', async () => (await leave(browserAt(server))) === undefined, PATIENCE);
       }
       expect(await worksAt(second, held)).toEqual(ALL);
       expect(await isActive(first, held)).toBe(true);

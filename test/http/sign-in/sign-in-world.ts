@@ -62,6 +62,8 @@ export interface WorldOptions {
   readonly stores?: Stores;
   /** Default: one of its own. */
   readonly clock?: TestClock;
+  /** Default: one of its own. */
+  readonly pepper?: Uint8Array;
 }
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -130,6 +132,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.fetch && { fetch: options.fetch }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(options.clock && { clock: options.clock }),
+    ...(options.pepper && { pepper: options.pepper }),
     wrapStores: (inMemory) => {
       stores = options.stores ?? inMemory;
       return breakable(stores, { broken, silent, calls });

@@ -26,6 +26,10 @@ export class ScriptedProvider {
   readonly redeemed: { readonly form: URLSearchParams; readonly authorization: string | undefined }[] = [];
   /** How often each path was asked. */
   readonly asked = new Map<string, number>();
+  /** Its access tokens. */
+  accessToken = 'at';
+  /** The ID tokens that it has sent. */
+  readonly idTokens: string[] = [];
   /** The nonce of the request that is answered. */
   nonce = '';
   readonly #server: Server;
@@ -65,7 +69,10 @@ export class ScriptedProvider {
     if (path !== '/token') return json(response, {}, 404);
     const form = new URLSearchParams(await text(request));
     this.redeemed.push({ form, authorization: request.headers.authorization });
-    return json(response, { access_token: 'at', token_type: 'Bearer', expires_in: 60, id_token: await this.idToken() });
+    const idToken = await this.idToken();
+    this.idTokens.push(idToken);
+    const answer = { access_token: this.accessToken, token_type: 'Bearer', expires_in: 60, id_token: idToken };
+    return json(response, answer);
   }
 
   #metadata(): Record<string, unknown> {
