@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import type { MadeCertificate } from '../../client-certificates.ts';
 import { freePort } from '../../free-port.ts';
 
@@ -20,8 +20,8 @@ export class ScriptedProvider {
   userinfo: Record<string, unknown> = {};
   /** Answers in place of the provider's own, by path. */
   readonly answers = new Map<string, Answer>();
-  /** How the ID token is signed. */
-  algorithm = 'ES256';
+  /** How the ID token is signed; `other key` by one that is not published, and calls itself as the published one. */
+  algorithm: 'ES256' | 'HS256' | 'none' | 'other key' = 'ES256';
   /** The forms that the token endpoint got, and what it was authorized by. */
   readonly redeemed: { readonly form: URLSearchParams; readonly authorization: string | undefined }[] = [];
   /** How often each path was asked. */
@@ -34,6 +34,7 @@ export class ScriptedProvider {
   nonce = '';
   readonly #server: Server;
   readonly #keys = generateKeyPair('ES256');
+  readonly #otherKeys = generateKeyPair('ES256');
 
   private constructor(issuer: string, server: Server) {
     this.issuer = issuer;
@@ -105,7 +106,10 @@ export class ScriptedProvider {
         .setProtectedHeader({ alg: 'HS256' })
         .sign(new TextEncoder().encode('the secret of grantry!!!!!!!!!!!'));
     }
-    const { privateKey } = await this.#keys;
+    if (this.algorithm === 'none') {
+      return new UnsecuredJWT(withChanges(due, this.claims)).encode();
+    }
+    const { privateKey } = await (this.algorithm === 'other key' ? this.#otherKeys : this.#keys);
     return await token.setProtectedHeader({ alg: 'ES256', kid: 'k1' }).sign(privateKey);
   }
 }
