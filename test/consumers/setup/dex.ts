@@ -31,6 +31,8 @@ export interface DexWishes {
   readonly callback: string;
   /** Default: a free one. */
   readonly port?: number;
+  /** Of the person. Default: those of {@link DEX_PERSON}. */
+  readonly groups?: readonly string[];
 }
 
 export class Dex implements VisitedProvider {
@@ -45,11 +47,11 @@ export class Dex implements VisitedProvider {
   }
 
   /** Starts it with new keys, and waits until it answers. */
-  static async start({ program, callback, port }: DexWishes): Promise<Dex> {
+  static async start({ program, callback, port, groups = DEX_PERSON.groups }: DexWishes): Promise<Dex> {
     const address = `127.0.0.1:${port ?? (await freePort())}`;
     const dex = new Dex(`http://${address}/dex`);
     const file = join(dex.#process.folder, 'dex.yaml');
-    writeFileSync(file, JSON.stringify(configuration({ issuer: dex.issuer, address, callback })));
+    writeFileSync(file, JSON.stringify(configuration({ issuer: dex.issuer, address, callback, groups })));
     const discovery = `${dex.issuer}/.well-known/openid-configuration`;
     await dex.#process.start(program, { words: ['serve', file], address: discovery });
     return dex;
@@ -92,10 +94,11 @@ interface Place {
   readonly issuer: string;
   readonly address: string;
   readonly callback: string;
+  readonly groups: readonly string[];
 }
 
-function configuration({ issuer, address, callback }: Place): object {
-  const { username, name, email, groups } = DEX_PERSON;
+function configuration({ issuer, address, callback, groups }: Place): object {
+  const { username, name, email } = DEX_PERSON;
   return {
     issuer,
     storage: { type: 'memory' },

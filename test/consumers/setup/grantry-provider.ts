@@ -32,13 +32,13 @@ export interface ProviderWishes {
 
 /** Starts it on free ports. */
 export async function startGrantryProvider(wishes: ProviderWishes): Promise<Provider> {
-  const { consumers = [], clients, tls, identityProviders } = wishes;
+  const { consumers = [], clients, tls, identityProviders = [] } = wishes;
   const clock = new TestClock();
   clock.run();
   const passwordHash = await hashPassword(PASSWORD);
   const { username, name: displayName, email, groups } = PERSON;
   let person: LocalUser = { username, displayName, email, groups, passwordHash };
-  const owners = new LocalUsers({ clock, users: identityProviders === undefined ? [person] : [] });
+  const owners = new LocalUsers({ clock, users: [person] });
   const change = (changes: Partial<LocalUser>) => {
     person = { ...person, ...changes };
     owners.replace([person]);
@@ -57,7 +57,11 @@ export async function startGrantryProvider(wishes: ProviderWishes): Promise<Prov
     port,
     issuer,
   });
-  if (identityProviders !== undefined) await grantry.setProviders(identityProviders);
+  const setIdentityProviders = async (providers: readonly IdentityProvider[]) => {
+    owners.replace(providers.length === 0 ? [person] : []);
+    await grantry.setProviders(providers);
+  };
+  if (identityProviders.length > 0) await setIdentityProviders(identityProviders);
   grantry.server.logouts.start();
   const stopFront = front && (await startTlsFront(front));
   return {
@@ -73,6 +77,7 @@ export async function startGrantryProvider(wishes: ProviderWishes): Promise<Prov
     setGroups: (groups) => change({ groups }),
     setName: (displayName) => change({ displayName }),
     setClients: (changed) => grantry.setClients(changed),
+    setIdentityProviders,
     publishSigningKey: async () => {
       published = await newKeys('Published');
       grantry.setKeys([...keys, ...published]);
