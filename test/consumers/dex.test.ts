@@ -46,6 +46,14 @@ await describeConsumers(['dex'], (program) => {
       expect(visitor.signIns).toBe(1);
     });
 
+    it('given prompt=login → its form, and login_required, for Dex does not say when a person signed in', async () => {
+      const visitor = new Visitor(dex, shop);
+      const path = shop.authorizePath({ prompt: 'login' });
+      const arrived = await visitor.answerTo(shop.grantry.url(path), SHOP_CALLBACK);
+      expect(arrived.searchParams.get('error')).toBe('login_required');
+      expect(visitor.signIns).toBe(1);
+    });
+
     it('given that Dex is stopped → sessions and refresh go on, no new sign-in; started with new keys → one', async () => {
       const visitor = new Visitor(dex);
       const { sub } = decodeJwt((await shop.signIn(visitor)).id_token);

@@ -2,9 +2,11 @@
 
 import { LocalUsers } from '../../../src/login/local/local-users.ts';
 import type { IdentityProvider } from '../../../src/oauth/registry/identity-provider.ts';
-import type { Visitor } from '../../consumers/setup/visitor.ts';
+import type { FilledForm } from '../../consumers/setup/provider.ts';
+import type { AnsweredPages, Visitor } from '../../consumers/setup/visitor.ts';
 import { freePort } from '../../free-port.ts';
 import { basic, type Grantry, PKCE, startGrantry, TestClock } from '../../grantry.ts';
+import type { Page } from '../../http/sign-in/sign-in-browser.ts';
 
 const CLIENT_ID = 'shop';
 const CLIENT_SECRET = 'the secret of the shop!!!!!!!!!!';
@@ -18,7 +20,7 @@ export interface Tokens {
   readonly id_token: string;
 }
 
-export class Shop {
+export class Shop implements AnsweredPages {
   readonly grantry: Grantry;
 
   private constructor(grantry: Grantry) {
@@ -41,6 +43,19 @@ export class Shop {
     };
     const owners = new LocalUsers({ clock, users: [] });
     return new Shop(await startGrantry({ port: await freePort(2), clock, owners, clients: [client] }));
+  }
+
+  get issuer(): string {
+    return this.grantry.issuer;
+  }
+
+  /** The first button of a provider. */
+  answerTo({ body }: Pick<Page, 'body'>): FilledForm | undefined {
+    const [form = '', action] =
+      /<form\b[^>]*\baction="([^"]*\/login\/upstream\/[^"]*)"[\s\S]*?<\/form>/.exec(body) ?? [];
+    if (action === undefined) return undefined;
+    const fields = [...form.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, ...field]) => field);
+    return { action, fields: Object.fromEntries(fields) };
   }
 
   /** The callback address of a provider of this name. */

@@ -77,6 +77,18 @@ describe('oidc-provider', () => {
     expect((await answer(() => {})).status).toBe(302);
   });
 
+  it.each([
+    ['prompt=login', { prompt: 'login' }],
+    ['max_age=0', { max_age: '0' }],
+  ])('%s → its form again, and a code, for it says when that was', async (_what, more) => {
+    await shop.setProviders(corp());
+    const visitor = new Visitor(upstream, shop);
+    const { sub } = decodeJwt((await shop.signIn(visitor)).id_token);
+    const { signIns } = visitor;
+    expect(decodeJwt((await shop.signIn(visitor, more)).id_token)).toMatchObject({ sub });
+    expect(visitor.signIns).toBe(signIns + 1);
+  });
+
   // The keys of a provider are fetched again for a key that is unknown, at most once a minute: made-up ones cause no flood.
   it('other keys between two sign-ins → the keys are fetched again, at most once a minute', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
