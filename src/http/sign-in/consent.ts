@@ -137,7 +137,7 @@ async function give(
 
 /** The stored request as a query of /authorize: its login page continues the request for another person. */
 function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
-  const { clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, openid } = request;
+  const { clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, uiLocales, openid } = request;
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: clientId,
@@ -147,8 +147,12 @@ function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
     code_challenge_method: 'S256',
     ...(openid && openidParameters(openid)),
   });
+  // A provider would sign in the same person again.
+  const prompt = new Set([...(openid?.prompt ?? []), 'select_account']);
+  query.set('prompt', [...prompt].join(' '));
   for (const audience of audiences) query.append('resource', audience);
   if (confirmation !== undefined) query.set('dpop_jkt', thumbprintOf(confirmation));
   if (state !== undefined) query.set('state', state);
+  if (uiLocales !== undefined) query.set('ui_locales', uiLocales.join(' '));
   return query;
 }
