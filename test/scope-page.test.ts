@@ -109,7 +109,7 @@ const RULES = [
   ...numbered('S', 8),
   ...numbered('U', 14),
   ...numbered('T', 9),
-  ...numbered('I', 20),
+  ...numbered('I', 23),
 ];
 
 describe('docs/scope.md', () => {

@@ -5,6 +5,7 @@ import type { PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts'
 import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../oauth/ports/ports.ts';
 import type { IdentityProvider } from '../oauth/registry/identity-provider.ts';
 import { issuerOf } from '../oauth/registry/identity-sources.ts';
+import type { BlockedPeople } from './blocked-people.ts';
 
 export interface EveryoneOptions {
   /** The local users. */
@@ -12,6 +13,8 @@ export interface EveryoneOptions {
   readonly persons: PersonStore;
   readonly providers: Providers;
   readonly clock: Clock;
+  /** The people of providers that are blocked one by one. */
+  readonly blocked: Pick<BlockedPeople, 'revokedBefore'>;
 }
 
 /** The providers of now. */
@@ -26,12 +29,14 @@ export class Everyone implements People {
   readonly #persons: PersonStore;
   readonly #providers: Providers;
   readonly #clock: Clock;
+  readonly #blocked: EveryoneOptions['blocked'];
 
-  constructor({ users, persons, providers, clock }: EveryoneOptions) {
+  constructor({ users, persons, providers, clock, blocked }: EveryoneOptions) {
     this.#users = users;
     this.#persons = persons;
     this.#providers = providers;
     this.#clock = clock;
+    this.#blocked = blocked;
   }
 
   get takesPasswords(): boolean {
@@ -63,7 +68,7 @@ export class Everyone implements People {
     // A provider of the same name that is another party has vouched for none of these people.
     if (provider.type !== type || issuerOf(provider) !== issuer) return Number.POSITIVE_INFINITY;
     if (now >= verifiedAt + provider.verifyEvery) return Number.POSITIVE_INFINITY;
-    const { revokedBefore = 0 } = provider;
+    const revokedBefore = Math.max(provider.revokedBefore ?? 0, this.#blocked.revokedBefore(person));
     return revokedBefore > now ? Number.POSITIVE_INFINITY : revokedBefore;
   }
 
@@ -73,9 +78,10 @@ export class Everyone implements People {
    * @throws StoreUnavailableError
    */
   async remember(vouched: VouchedPerson, provider: IdentityProvider): Promise<Person | undefined> {
-    const { subject, username, displayName, email, groups } = vouched;
+    const { subject, username, displayName, email, unverifiedEmail, groups } = vouched;
     const { name, type, verifyEvery } = provider;
-    const record = { subject, provider: name, issuer: issuerOf(provider), type, username, displayName, email, groups };
+    const by = { provider: name, issuer: issuerOf(provider), type };
+    const record = { subject, ...by, username, displayName, email, unverifiedEmail, groups };
     return this.#current(await this.#persons.remember(record, verifyEvery));
   }
 
@@ -86,6 +92,7 @@ export class Everyone implements People {
 }
 
 function personOf({ subject, username, displayName, email, groups, ...by }: VouchedRecord): Person {
-  const { provider: name, issuer, type, verifiedAt } = by;
-  return { subject, username, displayName, email, groups, provider: { name, issuer, type, verifiedAt } };
+  const { provider: name, issuer, type, unverifiedEmail, verifiedAt } = by;
+  const provider = { name, issuer, type, unverifiedEmail, verifiedAt };
+  return { subject, username, displayName, email, groups, provider };
 }

@@ -220,7 +220,10 @@ export interface LoginStep {
   readonly problem: LoginProblem | undefined;
 }
 
-/** Answers the login page; what the sign-in is for travels in it as a sealed field. */
+/**
+ * Answers the login page; what the sign-in is for travels in it as a sealed field. A provider that cannot be used for now has no
+ * button; where no other way in is left, the status is 503.
+ */
 export function sendLoginPage(
   flow: SignInFlow,
   { request, reply, log }: Exchange,
@@ -229,7 +232,13 @@ export function sendLoginPage(
 ): void {
   const browser = flow.sessions.ensureBrowser(request, reply);
   const isRequest = goal.kind === 'accepted';
-  const { providers, takesPasswords } = waysIn(flow, goal);
+  const { providers: open, takesPasswords } = waysIn(flow, goal);
+  const providers = open.filter(({ name }) => flow.sources.source(name) !== undefined);
+  const isClosedForNow = status === 200 && !takesPasswords && open.length > 0 && providers.length === 0;
+  if (isClosedForNow) {
+    log.reason = 'upstream_unavailable';
+    reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
+  }
   // A provider would send the same person back.
   const selectsAccount = goal.selectsAccount || problem?.kind === 'notPermitted' || problem?.kind === 'notForPerson';
   const sealedRequest = flow.sealedRequests.seal(destinationOf({ ...goal, selectsAccount }), browser);
@@ -247,7 +256,7 @@ export function sendLoginPage(
     providers,
   });
   const targets = [...(isRequest ? [goal.request.redirectUri] : []), ...providers.map(siteOf)];
-  sendFormPage(reply.code(status), targets, page);
+  sendFormPage(reply.code(isClosedForNow ? 503 : status), targets, page);
 }
 
 /**

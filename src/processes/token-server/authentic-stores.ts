@@ -240,7 +240,8 @@ function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
 
 function personFields(record: VouchedRecord): RecordFields {
   const { subject, provider, issuer, type, username, displayName, email, groups, verifiedAt } = record;
-  return [subject, provider, issuer, type, username, displayName, email, groups, verifiedAt];
+  const always = [subject, provider, issuer, type, username, displayName, email, groups, verifiedAt];
+  return [...always, ...present(record.unverifiedEmail)];
 }
 
 function authenticPersons(store: PersonStore, seals: Seals): PersonStore {

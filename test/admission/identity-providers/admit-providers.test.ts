@@ -86,6 +86,21 @@ describe('what is served', () => {
     expect(served([provider({ groups: { prefix: '' } }), CLIENT])?.groups.prefix).toBe('');
   });
 
+  it.each(['\n', '\r\n'])('given values that end with %j, as files do → they are read without it', (end) => {
+    const written = secret({ 'client-id': `grantry${end}`, 'client-secret': `of-corp${end}` });
+    const credentials = { clientId: 'grantry', clientSecret: 'of-corp', authorities: undefined };
+    expect(served([provider({}), written])?.credentials).toEqual(credentials);
+  });
+
+  it.each(['of-corp\n\n', '\nof-corp', 'of\ncorp', 'of-corp\t', '\n', ''])(
+    'given the client secret %j → SecretKeyMissing',
+    (value) => {
+      const written = secret({ 'client-id': 'grantry', 'client-secret': value });
+      const [verdict] = judgeProviders([provider({}), written]);
+      expect(summaryOf(verdict?.conditions ?? [])).toContain('ResolvedRefs=False/SecretKeyMissing');
+    },
+  );
+
   it('given clientAuth none → no client secret, though the Secret has one', () => {
     const spec = { oidc: { issuer: ISSUER, clientAuth: 'none' } };
     const credentials = { clientId: 'grantry', clientSecret: undefined, authorities: undefined };

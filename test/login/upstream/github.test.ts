@@ -66,6 +66,7 @@ describe('a member of a listed organization', () => {
         groups: ['corp:corp', 'corp:corp:platform'],
         authTime: undefined,
       },
+      isOverage: false,
     });
   });
 

@@ -331,6 +331,23 @@ spec:
     ]);
   });
 
+  it('an identity provider whose revokeTokensBefore is in the future → a warning with its place, and no fault', async () => {
+    const provider = (name: string, time: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: ${name}}\nspec:\n  type: OIDC\n  clientSecretRef: {name: corp}\n  oidc: {issuer: https://${name}.example}\n  revokeTokensBefore: "${time}"\n`;
+    const folder = await folderOfTest({
+      'a.yaml': provider('a', '9999-01-31T12:00:00Z'),
+      'b.yaml': provider('b', '2026-01-31T12:00:00Z'),
+    });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const warnings = output.split('\n').filter((line) => line.includes('warning: '));
+    expect([code, ...warnings]).toEqual([
+      0,
+      expect.stringMatching(
+        /^a\.yaml:8 \(document 1, spec\.revokeTokensBefore\): warning: RevokeTokensBeforeInFuture: /,
+      ),
+    ]);
+  });
+
   it('a person whose revokeTokensBefore is in the future → a warning with its place, and no fault', async () => {
     const passwordHash = await hashPassword('correct horse');
     const person = (username: string, time: string) =>

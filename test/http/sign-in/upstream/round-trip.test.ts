@@ -167,6 +167,37 @@ describe('several ways to sign in', () => {
   });
 });
 
+describe('a provider whose Secret cannot be used', () => {
+  const unusable = () => corp({ credentials: undefined });
+
+  it('beside others → no button; and the other one is a choice', async () => {
+    const world = await worldOf({ providers: [unusable(), partner()] });
+    const page = await world.browser().get(world.authorizePath());
+    expect([page.status, page.location]).toEqual([200, undefined]);
+    expect([page.body.includes('<bdi>Corp</bdi>'), page.body.includes('<bdi>Partner</bdi>')]).toEqual([false, true]);
+  });
+
+  it('beside local users → their form alone', async () => {
+    const world = await worldOf({ providers: [unusable()], hasNoUsers: false });
+    const page = await world.browser().get(world.authorizePath());
+    expect([page.status, page.body.includes('name="password"'), page.body.includes('/login/upstream/')]).toEqual([
+      200,
+      true,
+      false,
+    ]);
+  });
+
+  it.each([
+    ['alone', () => [unusable()]],
+    ['as all others', () => [unusable(), Object.assign({}, partner(), { credentials: undefined })]],
+  ])('%s → 503 for now, without a form', async (_, providers) => {
+    const world = await worldOf({ providers: providers() });
+    const page = await world.browser().get(world.authorizePath());
+    expect([page.status, page.headers.get('retry-after')]).toEqual([503, '10']);
+    expect([page.body.includes('name="password"'), page.body.includes('/login/upstream/')]).toEqual([false, false]);
+  });
+});
+
 describe('a return that is not of this departure → 400, and no call', () => {
   it.each<[string, (browser: TestBrowser, world: World, departure: URLSearchParams) => Promise<Page>]>([
     ['of another browser', (_browser, world, departure) => comeBack(world.browser(), departure)],
