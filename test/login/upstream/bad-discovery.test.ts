@@ -39,7 +39,7 @@ async function reportOf(): Promise<unknown> {
   return sources.reports().get(provider.uid);
 }
 
-const FAILED = { generation: 1, isOverage: false, reach: 'DiscoveryFailed' };
+const FAILED = { generation: 1, reach: 'DiscoveryFailed', isOverage: false };
 
 /** A good document of so many bytes. */
 function documentOf(bytes: number): string {
@@ -57,7 +57,7 @@ function answerWith(text: string): void {
 
 it('a document of 1 MiB → used; of one byte more → failed', async () => {
   answerWith(documentOf(BYTES_MAX));
-  expect(await reportOf()).toEqual({ generation: 1, isOverage: false, reach: 'Reachable' });
+  expect(await reportOf()).toEqual({ generation: 1, reach: 'Reachable', isOverage: false });
   answerWith(documentOf(BYTES_MAX + 1));
   expect(await reportOf()).toEqual(FAILED);
 });
@@ -88,7 +88,7 @@ describe('behind an https issuer', () => {
         expect(await reportOf()).toEqual(FAILED);
       }
       upstream.metadata = {};
-      expect(await reportOf()).toEqual({ generation: 1, isOverage: false, reach: 'Reachable' });
+      expect(await reportOf()).toEqual({ generation: 1, reach: 'Reachable', isOverage: false });
     },
   );
 });
@@ -99,5 +99,5 @@ it.each([
   ['a number in an endpoint', { token_endpoint: 7 }, 'DiscoveryFailed'],
 ])('a document with %s → a word of ours, and nothing of the document', async (_case, metadata, reach) => {
   upstream.metadata = metadata;
-  expect(await reportOf()).toEqual({ generation: 1, isOverage: false, reach });
+  expect(await reportOf()).toEqual({ generation: 1, reach, isOverage: false });
 });
