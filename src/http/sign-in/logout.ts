@@ -7,7 +7,7 @@ import { answerLogout, judgeLogout, LOGOUT_PARAMETERS, type LogoutRequest } from
 import type { Parameters } from '../../oauth/values/parameters.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
 import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
-import { pageLanguage } from '../pages/page-language.ts';
+import { pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn } from './error-link.ts';
 import { requireOwnForm, type SignInFlow, sendOwnPage, sendPage, startAgain } from './sign-in-flow.ts';
@@ -92,8 +92,7 @@ function ask(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, 
   const { request, reply, parameters, log } = exchange;
   log.outcome = 'logout_page';
   const page = logoutQuestionPage({
-    language: pageLanguage(request.headers),
-    basePath: flow.basePath,
+    frame: pageFrame(flow, request.headers),
     username: signedIn.session.username,
     csrf: flow.formTokens.make(signedIn.cookie, subjectOfForm(parameters)),
     parameters: sentAgain(parameters),
@@ -113,9 +112,9 @@ function leave(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest
 }
 
 /** @param answer where the person may go on by hand */
-function sendSignedOut({ basePath }: SignInFlow, exchange: Exchange, answer: string | undefined): void {
+function sendSignedOut(flow: SignInFlow, exchange: Exchange, answer: string | undefined): void {
   exchange.log.outcome = 'signed_out';
-  const page = signedOutPage({ language: pageLanguage(exchange.request.headers), basePath, answer });
+  const page = signedOutPage({ frame: pageFrame(flow, exchange.request.headers), answer });
   sendOwnPage(exchange.reply.code(200), page);
 }
 

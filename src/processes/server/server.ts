@@ -11,6 +11,7 @@ import { codeOf, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog } from '../log/log.ts';
 import { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import type { AdminSide } from '../token-server/admin-side.ts';
+import { openBrand } from '../token-server/brand-file.ts';
 import type { TokenServer } from '../token-server/token-server.ts';
 import { RegistryAudit } from './registry-audit.ts';
 import {
@@ -46,6 +47,7 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
       processLog,
       api: await connectCluster(settings.cluster),
       users: await UsersFile.open({ file: settings.usersFile, clock: systemClock, log: processLog.log }),
+      brand: await openBrand(settings.brand),
       mutualTls:
         settings.mtls && (await MutualTls.open({ settings: settings.mtls, clock: systemClock, log: processLog.log })),
     };

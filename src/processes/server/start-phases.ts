@@ -6,6 +6,7 @@ import { RegistrySync } from '../../cluster-registry/registry-sync.ts';
 import type { ReadinessCheck } from '../../http/admin/admin.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
+import type { Brand } from '../../http/pages/brand.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import type { ApiServerIssuer } from '../../kubernetes/api/api-server-issuer.ts';
 import type { UserChanges } from '../../login/local/user-changes.ts';
@@ -41,6 +42,7 @@ export interface ServerParts {
   readonly processLog: ProcessLog;
   readonly api: ApiClient;
   readonly users: UsersFile;
+  readonly brand: Brand;
   /** Undefined where mutual TLS is off. */
   readonly mutualTls: MutualTls | undefined;
 }
@@ -167,7 +169,7 @@ export async function awaitPrerequisites(
 
 /** Phase 4. @throws StartError for a webhook secret that cannot be used */
 export function createServing(
-  { settings, processLog, users, mutualTls }: ServerParts,
+  { settings, processLog, users, brand, mutualTls }: ServerParts,
   { registry, usage, clusterIssuer }: Sources,
   admin: AdminSide,
   { redis, peppers }: Prerequisites,
@@ -185,6 +187,7 @@ export function createServing(
       clusterIssuer,
       log,
       usage,
+      brand,
       mutualTls,
     },
     admin,
