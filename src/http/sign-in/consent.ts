@@ -135,7 +135,7 @@ async function give(
 
 /** The stored request as a query of /authorize: its login page continues the request for another person. */
 function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
-  const { clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, openid } = request;
+  const { clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, uiLocales, openid } = request;
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: clientId,
@@ -148,5 +148,6 @@ function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
   for (const audience of audiences) query.append('resource', audience);
   if (confirmation !== undefined) query.set('dpop_jkt', thumbprintOf(confirmation));
   if (state !== undefined) query.set('state', state);
+  if (uiLocales !== undefined) query.set('ui_locales', uiLocales.join(' '));
   return query;
 }

@@ -77,13 +77,14 @@ export function callbackUrl({ issuer }: Pick<SignInFlow, 'issuer'>, name: string
 }
 
 function departureRequest(flow: SignInFlow, goal: SignInGoal, { name }: IdentityProvider): DepartureRequest {
-  const openid = goal.kind === 'accepted' ? goal.request.openid : undefined;
+  const request = goal.kind === 'accepted' ? goal.request : undefined;
+  const openid = request?.openid;
   return {
     callbackUrl: callbackUrl(flow, name),
     prompt: promptOf(openid?.prompt ?? []),
     maxAge: openid?.maxAge,
     loginHint: openid?.loginHint,
-    uiLocales: undefined,
+    uiLocales: request?.uiLocales?.join(' '),
   };
 }
 

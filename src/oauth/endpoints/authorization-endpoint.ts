@@ -34,6 +34,7 @@ import {
   requireStateWhereDemanded,
 } from './authorization-checks.ts';
 import { readOpenidRequest } from './openid-request.ts';
+import { readUiLocales } from './ui-locales.ts';
 
 /** How long a code challenge is remembered to notice its reuse. */
 const CHALLENGE_MEMORY = 3_600_000;
@@ -137,8 +138,20 @@ export class AuthorizationEndpoint {
       const audiences = withScope(resources, scope, access);
       requireStateWhereDemanded(state, client);
       const openid = readOpenidRequest(parameters, scope, { client, issuer: this.#issuer, keys: registry.keys });
+      const uiLocales = readUiLocales(parameters);
       const { uid: clientUid, clientId } = client;
-      return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, openid };
+      return {
+        clientUid,
+        clientId,
+        redirectUri,
+        scope,
+        audiences,
+        codeChallenge,
+        confirmation,
+        state,
+        uiLocales,
+        openid,
+      };
     });
   }
 

@@ -8,7 +8,7 @@ import type { KeyRing } from '../registry/keys.ts';
 import { readIdTokenHint } from '../tokens/id-token-hint.ts';
 import type { Parameters } from '../values/parameters.ts';
 
-const PARAMETERS = ['nonce', 'prompt', 'max_age', 'id_token_hint', 'login_hint'] as const;
+const PARAMETERS = ['nonce', 'prompt', 'max_age', 'id_token_hint', 'login_hint', 'ui_locales'] as const;
 
 const MOST_NONCE_BYTES = 512;
 /** The longest user name that the login page takes. */

@@ -123,6 +123,8 @@ export interface AuthorizationSnapshot {
   /** The key that the code will be bound to (`dpop_jkt`); undefined where the client did not ask for it. */
   readonly confirmation?: Confirmation | undefined;
   readonly state: string | undefined;
+  /** The languages of pages, the preferred one first, as well-formed tags; undefined where the request names none. */
+  readonly uiLocales?: readonly string[] | undefined;
   /** Undefined unless the scope has `openid`. */
   readonly openid?: OpenidRequest | undefined;
 }

@@ -277,6 +277,7 @@ function authenticLogouts(store: LogoutStore, seals: Seals): LogoutStore {
 function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFields {
   const { interactionId, sessionId, subject, authTime, request } = interaction;
   const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences, confirmation, openid } = request;
+  const { uiLocales } = request;
   return [
     interactionId,
     sessionId,
@@ -290,6 +291,8 @@ function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFi
     scope,
     audiences,
     ...(openid === undefined ? present(confirmation) : [confirmation, ...openidFields(openid)]),
+    // Behind these only a list can stand.
+    ...(uiLocales === undefined ? [] : [uiLocales]),
   ];
 }
 

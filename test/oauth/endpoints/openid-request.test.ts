@@ -113,6 +113,7 @@ describe('the parameters of OpenID Connect', () => {
     ['a doubled prompt', { prompt: ['login', ''] }, 'duplicate_parameter'],
     ['a doubled max_age', { max_age: ['', ''] }, 'duplicate_parameter'],
     ['a doubled login_hint', { login_hint: ['a', 'b'] }, 'duplicate_parameter'],
+    ['a doubled ui_locales', { ui_locales: ['de', 'en'] }, 'duplicate_parameter'],
     ['a doubled id_token_hint', { id_token_hint: ['a', 'b'] }, 'duplicate_parameter'],
   ])('given %s → invalid_request', (_what, sent, reason) => {
     expect(refusalOf(() => read(sent))).toEqual({ code: 'invalid_request', reason });

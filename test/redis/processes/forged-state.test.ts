@@ -295,7 +295,7 @@ describeRedis('state that another party has written', () => {
     const confirmation = `jkt.${digest('key')}` as const;
     const openid = { nonce: 'n', prompt: ['consent'] as const, maxAge: 60, loginHint: 'alice', subject };
     const plain = { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state: 'x' };
-    const request = { ...plain, confirmation, openid };
+    const request = { ...plain, confirmation, uiLocales: ['de', 'en'], openid };
     const opened = { interactionId: digest(uniqueId()), sessionId: 'of-alice', subject, authTime: 1, request };
     const { interactionId, sessionId } = opened;
     await stores.interactions.create(opened, 10 * MINUTE);
@@ -307,6 +307,8 @@ describeRedis('state that another party has written', () => {
     for (const changed of [
       { ...plain, confirmation },
       { ...plain, openid },
+      { ...request, uiLocales: undefined },
+      { ...request, uiLocales: ['de'] },
       { ...plain, confirmation: openid.nonce, openid: { ...openid, nonce: confirmation } },
       ...Object.keys(openid).map((name) => ({ ...request, openid: { ...openid, [name]: undefined } })),
       { ...request, openid: { ...openid, nonce: 'm' } },

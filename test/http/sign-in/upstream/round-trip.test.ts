@@ -15,6 +15,10 @@ const ADA = {
   groups: ['dev'],
 };
 const SKIPS_CONSENT = Object.assign({}, WEB, { consent: 'Skip' as const });
+const OPENID = Object.assign({}, SKIPS_CONSENT, {
+  scopes: ['openid', 'profile', 'email', 'groups'],
+  grantTypes: ['authorization_code', 'refresh_token'],
+});
 
 let upstream: ScriptedProvider;
 let other: ScriptedProvider;
@@ -106,6 +110,17 @@ describe('one provider, and no other way to sign in', () => {
     const page = await browser.get(world.authorizePath({ scope: 'openid', prompt: 'none' }));
     expect(page.location?.startsWith(upstream.issuer) ?? false).toBe(false);
     expect(browser.cookies.size).toBe(0);
+  });
+
+  it('login_hint and ui_locales → go on to it; tags that are none do not', async () => {
+    const scopes = [...OPENID.scopes, ...(WEB.scopes ?? [])];
+    const world = await worldOf({ clients: [Object.assign({}, OPENID, { scopes })] });
+    const sent = { scope: 'openid', login_hint: 'ada@corp.example.com', ui_locales: 'de-AT <b> en' };
+    const departure = departureOf(await world.browser().get(world.authorizePath(sent)));
+    expect(departure.get('login_hint')).toBe('ada@corp.example.com');
+    expect(departure.get('ui_locales')).toBe('de-AT en');
+    const plain = departureOf(await world.browser().get(world.authorizePath({ ui_locales: 'fr', login_hint: 'ada' })));
+    expect([plain.get('ui_locales'), plain.get('login_hint')]).toEqual(['fr', null]);
   });
 
   it('a state of 4 KiB → travels along', async () => {
@@ -278,11 +293,6 @@ describe('what the provider answers → the login page, with the request still o
 });
 
 describe('a person of a provider', () => {
-  const OPENID = Object.assign({}, SKIPS_CONSENT, {
-    scopes: ['openid', 'profile', 'email', 'groups'],
-    grantTypes: ['authorization_code', 'refresh_token'],
-  });
-
   it.each(['login', 'select_account'])('prompt=%s → sees the page, and is sent there with it', async (prompt) => {
     const world = await worldOf({ clients: [OPENID] });
     const browser = world.browser();
