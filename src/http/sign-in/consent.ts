@@ -54,7 +54,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!check) return;
   const { client, request } = check;
   const given = await flow.consents.read(interaction.subject, client.uid);
-  const frame = pageFrame(flow, exchange.request.headers);
+  const frame = pageFrame(flow, exchange.request.headers, request.uiLocales);
   exchange.log.outcome = 'consent_page';
   const page = consentPage({
     frame,

@@ -3,6 +3,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { RedirectedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
+import { readUiLocales } from '../../oauth/endpoints/ui-locales.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import { errorPage } from '../pages/error-page.ts';
 import { type PageSite, pageFrame } from '../pages/page-frame.ts';
@@ -26,11 +27,15 @@ export function noteError(log: RequestFacts, { clientId, reason, detail }: Redir
 }
 
 /** Answers a 400 page that names the host of the client and links to its answer. */
-export function sendErrorLink(site: PageSite, { reply, log, request }: Exchange, check: RedirectedAuthorization): void {
+export function sendErrorLink(
+  site: PageSite,
+  { reply, log, request, parameters }: Exchange,
+  check: RedirectedAuthorization,
+): void {
   const { reason, location } = check;
   noteError(log, check);
   const page = errorPage({
-    frame: pageFrame(site, request.headers),
+    frame: pageFrame(site, request.headers, readUiLocales(parameters)),
     status: 400,
     reason,
     requestId: request.id,

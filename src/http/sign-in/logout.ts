@@ -4,6 +4,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import { answerLogout, judgeLogout, LOGOUT_PARAMETERS, type LogoutRequest } from '../../oauth/endpoints/logout.ts';
+import { readUiLocales } from '../../oauth/endpoints/ui-locales.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
 import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
@@ -92,7 +93,7 @@ function ask(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, 
   const { request, reply, parameters, log } = exchange;
   log.outcome = 'logout_page';
   const page = logoutQuestionPage({
-    frame: pageFrame(flow, request.headers),
+    frame: pageFrame(flow, request.headers, readUiLocales(parameters)),
     username: signedIn.session.username,
     csrf: flow.formTokens.make(signedIn.cookie, subjectOfForm(parameters)),
     parameters: sentAgain(parameters),
@@ -113,9 +114,10 @@ function leave(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest
 
 /** @param answer where the person may go on by hand */
 function sendSignedOut(flow: SignInFlow, exchange: Exchange, answer: string | undefined): void {
-  exchange.log.outcome = 'signed_out';
-  const page = signedOutPage({ frame: pageFrame(flow, exchange.request.headers), answer });
-  sendOwnPage(exchange.reply.code(200), page);
+  const { request, reply, parameters, log } = exchange;
+  log.outcome = 'signed_out';
+  const page = signedOutPage({ frame: pageFrame(flow, request.headers, readUiLocales(parameters)), answer });
+  sendOwnPage(reply.code(200), page);
 }
 
 function sentAgain(parameters: Parameters): readonly (readonly [name: string, value: string])[] {

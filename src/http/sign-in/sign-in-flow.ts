@@ -202,7 +202,7 @@ export function sendLoginPage(
   const sealedRequest = flow.sealedRequests.seal(isRequest ? { request: goal.request } : { path: goal.path }, browser);
   log.outcome = 'login_page';
   const page = loginPage({
-    frame: pageFrame(flow, request.headers),
+    frame: pageFrame(flow, request.headers, isRequest ? goal.request.uiLocales : undefined),
     host: new URL(flow.issuer).host,
     clientName: isRequest ? goal.client.displayName : undefined,
     sealedRequest,
