@@ -36,7 +36,7 @@ export const SIMPLIFIED_CHINESE: Texts = {
     alreadyHas: '您此前已允许',
     at: '适用范围',
     goesTo: '您的选择将发送至',
-    startedByYou: '仅当您刚刚自己启动了该程序时，才应允许。',
+    startedByYou: '仅当您刚刚自己启动了该程序时，才应同意。',
     learns: '该应用将获知的个人信息',
     groups: '群组',
     andMore: (count) => `以及另外 ${count} 个`,
