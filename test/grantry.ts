@@ -218,6 +218,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     resourceServerAudiences: [],
     admittedBy: 'policy',
     consent: 'Required',
+    signIn: undefined,
     requireState: false,
     idTokens: { signingAlgorithm: 'RS256', lifetimeSeconds: 3600 },
     ...given,

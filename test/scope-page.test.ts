@@ -107,7 +107,7 @@ const RULES = [
   ...numbered('D', 8),
   ...numbered('M', 4),
   ...numbered('S', 8),
-  ...numbered('U', 14),
+  ...numbered('U', 15),
   ...numbered('T', 9),
   ...numbered('I', 20),
 ];

@@ -21,6 +21,8 @@ import { launchChromium, NO_CHROMIUM, SCREENSHOTS } from './chromium.ts';
 import { type ClientSite, startClientSite } from './client-site.ts';
 
 const PASSWORD = 'correct horse battery';
+/** As long as it may be, with nothing to break a line at. */
+const GROUP = 'g'.repeat(254);
 const NOTES = aResource({
   identifier: 'https://a-rather-long-name-of-a-host.notes.example/with/a/path/too',
   displayName: { text: 'Notes', translations: { de: 'Notizen', 'zh-Hans': '笔记' } },
@@ -76,12 +78,19 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
     };
     const grantTypes = ['authorization_code', 'refresh_token'];
     const resources = [{ namespace: undefined, name: NOTES.name, scopes: undefined }];
+    const signIn = { identityProviders: [], groups: [GROUP] };
     const email = `${'demo.'.repeat(12)}person@shop.example`;
-    const users = [{ username: 'demo', displayName: '王小明', passwordHash, email, groups: ['g'.repeat(254)] }];
+    const users = [{ username: 'demo', displayName: '王小明', passwordHash, email, groups: [GROUP] }];
     const grantry = await startGrantry({
       owners: new LocalUsers({ clock: systemClock, users: parseUsers(users) }),
       clients: [
-        aClient(Object.assign({ grantTypes, resources, defaultAudience: NOTES.identifier }, shop)),
+        aClient(Object.assign({ grantTypes, resources, defaultAudience: NOTES.identifier, signIn }, shop)),
+        aClient({
+          uid: 'uid-of-later',
+          clientId: 'later',
+          redirectUris,
+          signIn: { identityProviders: ['later'], groups: [] },
+        }),
         aClient({ uid: 'uid-of-stranger', clientId: 'stranger', admittedBy: 'baseline', redirectUris }),
       ],
       resources: [NOTES],
@@ -119,6 +128,7 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
       'error-with-link': () => page.goto(authorizeUrl({ client_id: 'stranger' })),
       'error-start-again': () => page.goto(`${issuer}/consent/${'A'.repeat(43)}`),
       'error-not-found': () => page.goto(`${issuer}/nowhere`),
+      'login-no-way': () => page.goto(authorizeUrl({ client_id: 'later', scope: '' })),
       login: () => page.goto(authorizeUrl()),
       'login-missing': () => press(login.submit),
       'login-cancelled': () => press(login.signInBy('Corp 企业账号')),
@@ -129,6 +139,7 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
         await page.waitForURL(`http://localhost:${site.port}/callback?code=**`);
         await page.goto(authorizeUrl());
       },
+      'login-not-for-person': () => page.goto(authorizeUrl({ client_id: 'later', scope: '' })),
       account: () => page.goto(`${issuer}/account`),
       sessions: () => page.getByRole('link', { name: account.sessions }).click(),
       applications: () => page.getByRole('link', { name: account.applications }).click(),
@@ -169,7 +180,7 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
       expect(await page.evaluate('document.querySelector("header img[alt=Corp]").naturalWidth')).toBe(400);
     }
     expect(new Set(titles.map((title) => title.split(' · ')[1]))).toEqual(new Set(['Corp']));
-    expect(complaints.filter((complaint) => !/status of (400|404|422)/.test(complaint))).toEqual([]);
+    expect(complaints.filter((complaint) => !/status of (400|403|404|422)/.test(complaint))).toEqual([]);
   });
 
   it('given the logo by itself → none of its scripts runs', async () => {

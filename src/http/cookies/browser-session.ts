@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
 import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
-import type { People, Random, ResourceOwner } from '../../oauth/ports/ports.ts';
+import type { People, Person, Random, ResourceOwner } from '../../oauth/ports/ports.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
 import { browserFamily } from '../server/browser-family.ts';
 import type { Exchange } from '../server/endpoint.ts';
@@ -24,6 +24,8 @@ const SESSION_VALUE = /^([0-9]{3})\.[A-Za-z0-9_-]{43}$/;
 /** A session, and the cookie value that proves it. */
 export interface SignedIn {
   readonly session: Session;
+  /** As known now. */
+  readonly person: Person;
   /** For {@link FormTokens}; never stored, never logged. */
   readonly cookie: string;
 }
@@ -72,7 +74,7 @@ export class BrowserSessions {
     if (session === undefined) return undefined;
     const person = await this.#owners.find(session.subject);
     if (person === undefined) return undefined;
-    return session.authTime > this.#owners.revokedBefore(person) ? { session, cookie } : undefined;
+    return session.authTime > this.#owners.revokedBefore(person) ? { session, person, cookie } : undefined;
   }
 
   /**

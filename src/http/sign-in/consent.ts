@@ -71,6 +71,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
     },
     access: shownAccess(check, given, frame.language),
     disclosed: shownPerson(check, await flow.owners.find(interaction.subject)),
+    isLimited: client.signIn !== undefined,
     lasts: client.grantTypes.includes('refresh_token'),
   });
   sendPage(exchange.reply.code(200), request.redirectUri, page);

@@ -3,6 +3,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { consentNeeded } from '../../oauth/access/consent.ts';
+import { isOpenTo } from '../../oauth/access/sign-in-limits.ts';
 import type {
   AcceptedAuthorization,
   AuthorizationCheck,
@@ -13,7 +14,7 @@ import { attributeTo, OAuthError } from '../../oauth/ports/error.ts';
 import type { AuthorizationSnapshot, ConsentStore, InteractionStore, Session } from '../../oauth/ports/login-stores.ts';
 import type { Clock, People, Random } from '../../oauth/ports/ports.ts';
 import type { WatermarkStore } from '../../oauth/ports/token-stores.ts';
-import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
+import { type IdentityProvider, LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
 import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { BrowserSessions } from '../cookies/browser-session.ts';
@@ -179,6 +180,27 @@ export function interactionIdOf(request: FastifyRequest): string {
 /** What a sign-in is for: an accepted request, or a page of ours. */
 export type SignInGoal = AcceptedAuthorization | { readonly kind: 'own_page'; readonly path: OwnPath };
 
+/** The ways to sign in that are open to the client that a sign-in is for. */
+export interface WaysIn {
+  readonly providers: readonly IdentityProvider[];
+  readonly takesPasswords: boolean;
+}
+
+/** The ways to sign in; those for a page of ours are all. */
+export function waysIn({ sources, owners }: Pick<SignInFlow, 'sources' | 'owners'>, goal: SignInGoal): WaysIn {
+  const providers = sources.list();
+  const takesPasswords = owners.takesPasswords || providers.length === 0;
+  return {
+    providers: providers.filter(({ name }) => isOpenFor(goal, name)),
+    takesPasswords: takesPasswords && isOpenFor(goal, LOCAL_USERS),
+  };
+}
+
+/** @param source as {@link isOpenTo} has it */
+export function isOpenFor(goal: SignInGoal, source: string): boolean {
+  return goal.kind === 'own_page' || isOpenTo(goal.client, source);
+}
+
 /** When to try a provider again that cannot be reached, seconds. */
 export const UPSTREAM_RETRY_SECONDS = 10;
 
@@ -198,7 +220,7 @@ export function sendLoginPage(
 ): void {
   const browser = flow.sessions.ensureBrowser(request, reply);
   const isRequest = goal.kind === 'accepted';
-  const providers = flow.sources.list();
+  const { providers, takesPasswords } = waysIn(flow, goal);
   const sealedRequest = flow.sealedRequests.seal(isRequest ? { request: goal.request } : { path: goal.path }, browser);
   log.outcome = 'login_page';
   const page = loginPage({
@@ -209,7 +231,7 @@ export function sendLoginPage(
     csrf: flow.formTokens.make(browser, sealedRequest),
     username,
     problem,
-    takesPasswords: flow.owners.takesPasswords || providers.length === 0,
+    takesPasswords,
     providers,
   });
   const targets = [...(isRequest ? [goal.request.redirectUri] : []), ...providers.map(siteOf)];

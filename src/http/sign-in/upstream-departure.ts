@@ -7,7 +7,15 @@ import { issuerOf } from '../../oauth/registry/identity-sources.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { TransportError } from '../server/errors.ts';
 import { destinationOf, openLoginForm } from './login-form.ts';
-import { type SignInFlow, type SignInGoal, sendLoginPage, UPSTREAM_RETRY_SECONDS } from './sign-in-flow.ts';
+import { refuseSource } from './refused-person.ts';
+import {
+  isOpenFor,
+  type SignInFlow,
+  type SignInGoal,
+  sendLoginPage,
+  UPSTREAM_RETRY_SECONDS,
+  waysIn,
+} from './sign-in-flow.ts';
 
 export function upstreamDepartureEndpoint(flow: SignInFlow): Endpoint {
   return {
@@ -23,7 +31,9 @@ export function upstreamDepartureEndpoint(flow: SignInFlow): Endpoint {
 async function leave(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const provider = servedProvider(flow, exchange);
   const goal = openLoginForm(flow, exchange);
-  if (goal !== undefined) await depart(flow, exchange, goal, provider);
+  if (goal === undefined) return;
+  if (!isOpenFor(goal, provider.name)) return refuseSource(flow, exchange, goal);
+  await depart(flow, exchange, goal, provider);
 }
 
 /**
@@ -37,10 +47,11 @@ export function servedProvider({ sources }: SignInFlow, { request }: Exchange): 
   return provider;
 }
 
-/** The one provider that all people sign in by; undefined where there is a choice. */
-export function onlyProvider({ sources, owners }: SignInFlow): IdentityProvider | undefined {
-  const [only, ...others] = sources.list();
-  return others.length > 0 || owners.takesPasswords ? undefined : only;
+/** The one provider that all people sign in by to reach this goal; undefined where there is a choice. */
+export function onlyProvider(flow: SignInFlow, goal: SignInGoal): IdentityProvider | undefined {
+  const { providers, takesPasswords } = waysIn(flow, goal);
+  const [only, ...others] = providers;
+  return others.length > 0 || takesPasswords ? undefined : only;
 }
 
 /**

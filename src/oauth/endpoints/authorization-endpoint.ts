@@ -72,6 +72,7 @@ const REFUSALS = {
   sign_in_needed: LOGIN_REQUIRED,
   other_person_signed_in: LOGIN_REQUIRED,
   consent_needed: { code: 'consent_required', description: 'A consent is required.' },
+  person_not_permitted: { code: 'access_denied', description: 'The request is denied.' },
 } as const satisfies Readonly<Record<string, { readonly code: ErrorCode; readonly description: string }>>;
 
 export type Refusal = keyof typeof REFUSALS;

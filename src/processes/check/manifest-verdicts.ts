@@ -5,6 +5,7 @@ import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
 import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
 import { clientAccounts, missingAccountFaults } from '../../admission/clients/service-accounts.ts';
+import { missingProviders } from '../../admission/clients/sign-in-limits.ts';
 import { admitProviders, type ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { admitKeys } from '../../admission/keys/admit-keys.ts';
@@ -63,7 +64,7 @@ export interface ManifestVerdicts {
   /**
    * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
    * a client or person in the future, a missing ServiceAccount beside others, a reference to a resource that no
-   * manifest grants. Sorted as the faults are.
+   * manifest grants, a client for people of a provider that no manifest has. Sorted as the faults are.
    */
   readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
@@ -149,6 +150,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       ...byClass.flatMap((judged) =>
         judged.clients.flatMap((verdict) => ungranted(verdict, judged.resources, references)),
       ),
+      ...clients.flatMap((verdict) => unknownProviders(verdict, providers)),
       ...users.advisories,
       ...bare.advisories,
     ]),
@@ -236,6 +238,20 @@ function ungranted(
   const { namespace, name } = object;
   const client = { namespace, name, namespaceLabels: namespaceLabels(namespace), spec: manifest.spec };
   return ungrantedReferences(client, resources.accepted).map(({ path, reason, message }) => ({
+    place: object.locate(path),
+    reason,
+    message,
+  }));
+}
+
+/** Names of providers that no file has, where files have providers at all. */
+function unknownProviders(
+  { object, manifest }: ClientVerdict<ManifestObject>,
+  providers: readonly ProviderVerdict<ManifestObject>[],
+): readonly ManifestFault[] {
+  if (manifest === undefined) return [];
+  const names = new Set(providers.map((provider) => provider.object.name));
+  return missingProviders(manifest.spec, names).map(({ path, reason, message }) => ({
     place: object.locate(path),
     reason,
     message,

@@ -260,6 +260,25 @@ describe('grantry check', () => {
     });
   });
 
+  it('given a client for people of a provider that no file has → a warning; without any provider in the files → none', async () => {
+    const client = (providers: string) =>
+      machineClient('a', `  signIn:\n    identityProviders: ${providers}\n    groups: [ops]\n`);
+    const provider =
+      'apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: corp}\nspec:\n  type: GitHub\n  clientSecretRef: {name: corp}\n  gitHub: {anyone: true}\n';
+    const folder = await folderOfTest({ 'client.yaml': client('[local, corp, crop]'), 'corp.yaml': provider });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    expect([code, ...output.split('\n')]).toEqual([
+      0,
+      expect.stringMatching(
+        /^client\.yaml:\d+ \(document 1, spec\.signIn\.identityProviders\[2\]\): warning: IdentityProviderNotFound: /,
+      ),
+      '1 client, 0 signing keys, 0 policies, 1 identity provider: no faults, 1 warning.',
+      '',
+    ]);
+    const alone = await grantry(['check', 'client.yaml'], { cwd: folder });
+    expect(alone.output).toBe('1 client, 0 signing keys, 0 policies: no faults.\n');
+  });
+
   it('given identity providers → their faults with their lines; Secrets that are elsewhere are assumed', async () => {
     const provider = (name: string, host: string, ref: string) =>
       `apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: ${name}}\nspec:\n  type: GitHub\n  clientSecretRef: {name: ${ref}}\n  gitHub:\n    host: ${host}\n    anyone: true\n`;
