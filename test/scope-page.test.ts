@@ -88,7 +88,7 @@ const RULES = [
   ...numbered('DISCOVERY-', 2),
   ...numbered('RPL-', 6),
   ...numbered('BCL-', 4),
-  ...numbered('UPSTREAM-', 11),
+  ...numbered('UPSTREAM-', 12),
   ...numbered('F2-', 3),
   ...numbered('9110-', 2),
   ...numbered('9470-', 1),

@@ -51,9 +51,7 @@ export class Everyone implements People {
     const user = await this.#users.find(subject);
     if (user !== undefined || this.#providers.count === 0) return user;
     const record = await this.#persons.read(subject);
-    if (record === undefined) return undefined;
-    const person = personOf(record);
-    return this.revokedBefore(person) === Number.POSITIVE_INFINITY ? undefined : person;
+    return record && this.#current(record);
   }
 
   revokedBefore(person: Person): number {
@@ -71,15 +69,19 @@ export class Everyone implements People {
 
   /**
    * Notes what a provider says of a person now.
-   * @returns who signs in
+   * @returns as {@link find}, by what is noted: another sign-in at the same time may replace it before it can be read
    * @throws StoreUnavailableError
    */
-  async remember(vouched: VouchedPerson, provider: IdentityProvider): Promise<ResourceOwner> {
+  async remember(vouched: VouchedPerson, provider: IdentityProvider): Promise<Person | undefined> {
     const { subject, username, displayName, email, groups } = vouched;
     const { name, type, verifyEvery } = provider;
     const record = { subject, provider: name, issuer: issuerOf(provider), type, username, displayName, email, groups };
-    await this.#persons.remember(record, verifyEvery);
-    return { subject, username, displayName: displayName ?? username, credential: undefined };
+    return this.#current(await this.#persons.remember(record, verifyEvery));
+  }
+
+  #current(record: VouchedRecord): Person | undefined {
+    const person = personOf(record);
+    return this.revokedBefore(person) === Number.POSITIVE_INFINITY ? undefined : person;
   }
 }
 

@@ -61,16 +61,32 @@ async function signedIn() {
 describe('a person of a provider', () => {
   it('that vouched → found, with what it said', async () => {
     const verifiedAt = clock.now();
-    expect(await people.remember(ADA, anOidcProvider())).toEqual({
-      subject: ADA.subject,
-      username: 'ada',
-      displayName: 'ada',
-      credential: undefined,
-    });
     const provider = { name: 'corp', issuer: 'https://corp.example.com', type: 'OIDC', verifiedAt };
-    const { authTime: _unknown, ...told } = ADA;
-    expect(await people.find(ADA.subject)).toEqual({ ...told, provider });
+    const { authTime: _unknown, ...said } = ADA;
+    expect(await people.remember(ADA, anOidcProvider())).toEqual({ ...said, provider });
+    expect(await people.find(ADA.subject)).toEqual({ ...said, provider });
     expect(people.revokedBefore(await signedIn())).toBe(0);
+  });
+
+  it('who signs in twice at once, for the first time → known at both, though neither record can be read yet', async () => {
+    const store = memoryStores({ clock }).persons;
+    persons.read = (subject) => store.read(subject);
+    persons.remember = async (record, lifetime) => {
+      const stamped = await store.remember(record, lifetime);
+      clock.advance(1);
+      await store.remember(record, lifetime);
+      await store.seal(stamped, 'mac');
+      return stamped;
+    };
+    expect(await people.remember(ADA, anOidcProvider())).toMatchObject({ subject: ADA.subject });
+    expect(await people.find(ADA.subject)).toBeUndefined();
+  });
+
+  it('who is revoked until later, or whose provider is suspended meanwhile → does not sign in', async () => {
+    for (const changes of [{ revokedBefore: clock.now() + 1 }, { isSuspended: true }]) {
+      served = [anOidcProvider(changes)];
+      expect(await people.remember(ADA, anOidcProvider())).toBeUndefined();
+    }
   });
 
   it('is known until `verifyEvery` after that, and again from the next sign-in on', async () => {

@@ -30,6 +30,9 @@ export interface SignedIn {
   readonly cookie: string;
 }
 
+/** What is known of a sign-in at an identity provider; nothing of one by a password. */
+export type UpstreamSignIn = Pick<Session, 'provider' | 'upstreamAuthTime'>;
+
 export interface BrowserSessionsOptions {
   readonly issuer: string;
   readonly sessions: SessionStore;
@@ -85,6 +88,7 @@ export class BrowserSessions {
   async begin(
     { request, reply, address }: Pick<Exchange, 'request' | 'reply' | 'address'>,
     owner: ResourceOwner,
+    upstream: UpstreamSignIn = {},
   ): Promise<Session | 'outdated'> {
     const formerCookie = this.#sessionCookieOf(request);
     const cookie = `${shardOfPerson(owner.subject)}.${this.#newValue()}`;
@@ -98,6 +102,8 @@ export class BrowserSessions {
       absoluteLifetime: ABSOLUTE_LIFETIME,
       address,
       browser: browserFamily(request.headers),
+      provider: upstream.provider,
+      upstreamAuthTime: upstream.upstreamAuthTime,
     };
     const former = formerCookie === undefined ? undefined : await this.#sessions.use(sessionIdOf(formerCookie));
     const succeeds = former?.subject === owner.subject ? former : undefined;

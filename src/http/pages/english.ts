@@ -84,6 +84,7 @@ export const ENGLISH: Texts = {
     otherBrowser: 'Another browser',
     address: 'Address',
     signedInAt: 'Signed in',
+    signedInBy: 'Signed in with',
     newestSessions: (count) => `There are more. These are the newest ${count}.`,
     noApplications: 'No application has access to your account.',
     unknownApplication: 'An application that is out of service',

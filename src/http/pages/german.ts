@@ -93,6 +93,7 @@ export const GERMAN: Texts = {
     otherBrowser: 'Anderer Browser',
     address: 'Adresse',
     signedInAt: 'Angemeldet',
+    signedInBy: 'Angemeldet mit',
     newestSessions: (count) => `Es gibt noch mehr. Das sind die ${count} neuesten.`,
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     unknownApplication: 'Eine Anwendung, die außer Betrieb ist',

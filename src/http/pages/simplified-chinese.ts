@@ -85,6 +85,7 @@ export const SIMPLIFIED_CHINESE: Texts = {
     otherBrowser: '其他浏览器',
     address: 'IP 地址',
     signedInAt: '登录时间',
+    signedInBy: '登录方式',
     newestSessions: (count) => `还有更多登录记录。此处显示最近的 ${count} 条。`,
     noApplications: '没有应用可以访问您的账号。',
     unknownApplication: '已停止服务的应用',

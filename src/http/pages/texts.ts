@@ -92,6 +92,8 @@ export interface Texts {
     readonly otherBrowser: string;
     readonly address: string;
     readonly signedInAt: string;
+    /** Before the name of an identity provider. */
+    readonly signedInBy: string;
     readonly newestSessions: (count: number) => string;
     readonly noApplications: string;
     readonly unknownApplication: string;

@@ -146,6 +146,9 @@ function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
     code_challenge_method: 'S256',
     ...(openid && openidParameters(openid)),
   });
+  // A provider would sign in the same person again.
+  const prompt = new Set([...(openid?.prompt ?? []), 'select_account']);
+  query.set('prompt', [...prompt].join(' '));
   for (const audience of audiences) query.append('resource', audience);
   if (confirmation !== undefined) query.set('dpop_jkt', thumbprintOf(confirmation));
   if (state !== undefined) query.set('state', state);

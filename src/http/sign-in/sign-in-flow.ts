@@ -21,7 +21,7 @@ import type { BrowserSessions } from '../cookies/browser-session.ts';
 import type { InteractionTaker } from '../cookies/interaction-taker.ts';
 import type { KnownBrowsers } from '../cookies/known-browsers.ts';
 import type { PendingDepartures } from '../cookies/pending-departures.ts';
-import type { OwnPath, SealedRequests } from '../cookies/sealed-request.ts';
+import type { AccountChoice, Destination, OwnPath, SealedRequests } from '../cookies/sealed-request.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type LoginProblem, loginPage } from '../pages/login-page.ts';
 import { type PageSite, pageFrame } from '../pages/page-frame.ts';
@@ -178,7 +178,15 @@ export function interactionIdOf(request: FastifyRequest): string {
 }
 
 /** What a sign-in is for: an accepted request, or a page of ours. */
-export type SignInGoal = AcceptedAuthorization | { readonly kind: 'own_page'; readonly path: OwnPath };
+export type SignInGoal = (AcceptedAuthorization | { readonly kind: 'own_page'; readonly path: OwnPath }) &
+  AccountChoice;
+
+/** The goal as it is sealed. */
+export function destinationOf(goal: SignInGoal): Destination {
+  // An absent member costs nothing in a cookie.
+  const selectsAccount = goal.selectsAccount || undefined;
+  return goal.kind === 'accepted' ? { request: goal.request, selectsAccount } : { path: goal.path, selectsAccount };
+}
 
 /** The ways to sign in that are open to the client that a sign-in is for. */
 export interface WaysIn {
@@ -221,7 +229,9 @@ export function sendLoginPage(
   const browser = flow.sessions.ensureBrowser(request, reply);
   const isRequest = goal.kind === 'accepted';
   const { providers, takesPasswords } = waysIn(flow, goal);
-  const sealedRequest = flow.sealedRequests.seal(isRequest ? { request: goal.request } : { path: goal.path }, browser);
+  // A provider would send the same person back.
+  const selectsAccount = goal.selectsAccount || problem?.kind === 'notPermitted' || problem?.kind === 'notForPerson';
+  const sealedRequest = flow.sealedRequests.seal(destinationOf({ ...goal, selectsAccount }), browser);
   log.outcome = 'login_page';
   const page = loginPage({
     frame: pageFrame(flow, request.headers, isRequest ? goal.request.uiLocales : undefined),

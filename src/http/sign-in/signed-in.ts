@@ -5,6 +5,7 @@ import { maySignIn } from '../../oauth/access/sign-in-limits.ts';
 import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { isAbout } from '../../oauth/endpoints/openid-request.ts';
 import type { Person, ResourceOwner } from '../../oauth/ports/ports.ts';
+import type { UpstreamSignIn } from '../cookies/browser-session.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
 import { refusePerson } from './refused-person.ts';
@@ -12,8 +13,8 @@ import { openInteraction, type SignInFlow, type SignInGoal } from './sign-in-flo
 
 export interface SignIn {
   readonly owner: ResourceOwner;
-  /** The name of the identity provider; undefined for a local user. */
-  readonly provider?: string;
+  /** Undefined for a local user. */
+  readonly upstream?: UpstreamSignIn;
   /** Called with the time of the sign-in, before the answer. */
   readonly onSession?: (authTime: number) => void;
 }
@@ -23,7 +24,7 @@ export async function answerSignedIn(
   flow: SignInFlow,
   exchange: Exchange,
   goal: SignInGoal,
-  { owner, provider, onSession }: SignIn,
+  { owner, upstream, onSession }: SignIn,
 ): Promise<'answered' | 'outdated'> {
   const { reply, log, address, request } = exchange;
   const refused = await personToRefuse(flow, goal, owner);
@@ -31,10 +32,11 @@ export async function answerSignedIn(
     refusePerson(flow, exchange, refused.goal, refused.person);
     return 'answered';
   }
-  const session = await flow.sessions.begin(exchange, owner);
+  const session = await flow.sessions.begin(exchange, owner, upstream);
   if (session === 'outdated') return 'outdated';
   onSession?.(session.authTime);
   const clientId = goal.kind === 'accepted' ? goal.client.clientId : undefined;
+  const { provider } = session;
   flow.audit.record({ type: 'login.succeeded', subject: session.subject, clientId, provider, address });
   log.outcome = 'signed_in';
   const status = request.method === 'POST' ? 303 : 302;

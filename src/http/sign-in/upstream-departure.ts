@@ -2,13 +2,15 @@
 // same at once where there is no choice.
 
 import type { DepartureRequest } from '../../oauth/ports/identity-source.ts';
+import type { OpenidRequest } from '../../oauth/ports/login-stores.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
 import { issuerOf } from '../../oauth/registry/identity-sources.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { TransportError } from '../server/errors.ts';
-import { destinationOf, openLoginForm } from './login-form.ts';
+import { openLoginForm } from './login-form.ts';
 import { refuseSource } from './refused-person.ts';
 import {
+  destinationOf,
   isOpenFor,
   type SignInFlow,
   type SignInGoal,
@@ -92,7 +94,7 @@ function departureRequest(flow: SignInFlow, goal: SignInGoal, { name }: Identity
   const openid = request?.openid;
   return {
     callbackUrl: callbackUrl(flow, name),
-    prompt: promptOf(openid?.prompt ?? []),
+    prompt: promptOf(goal, openid),
     maxAge: openid?.maxAge,
     loginHint: openid?.loginHint,
     uiLocales: request?.uiLocales?.join(' '),
@@ -100,7 +102,8 @@ function departureRequest(flow: SignInFlow, goal: SignInGoal, { name }: Identity
 }
 
 /** What of the client's `prompt` is passed on; the page for `consent` is ours. */
-function promptOf(prompt: readonly string[]): DepartureRequest['prompt'] {
-  if (prompt.includes('login')) return 'login';
-  return prompt.includes('select_account') ? 'select_account' : undefined;
+function promptOf({ selectsAccount }: SignInGoal, openid: OpenidRequest | undefined): DepartureRequest['prompt'] {
+  // The page of a repeated sign-in takes another name, too; not every provider takes both values.
+  if (openid?.prompt.includes('login')) return 'login';
+  return selectsAccount ? 'select_account' : undefined;
 }

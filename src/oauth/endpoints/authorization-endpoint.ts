@@ -85,6 +85,8 @@ export interface AuthorizingPerson {
   readonly sid: string;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;
+  /** Epoch milliseconds of that at the identity provider. */
+  readonly upstreamAuthTime?: number | undefined;
 }
 
 export interface AuthorizationEndpointOptions {
@@ -191,7 +193,7 @@ export class AuthorizationEndpoint {
    * @throws StoreUnavailableError when no code could be stored
    */
   async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string | undefined> {
-    const { subject, sessionId, sid, authTime } = person;
+    const { subject, sessionId, sid, authTime, upstreamAuthTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
     const { uid: clientUid, clientId, namespace } = client;
@@ -205,6 +207,7 @@ export class AuthorizationEndpoint {
         subject,
         sessionId,
         authTime,
+        upstreamAuthTime,
         scope,
         audiences,
         redirectUri,

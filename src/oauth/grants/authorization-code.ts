@@ -4,6 +4,7 @@
 
 import { isPublic } from '../client-auth/index.ts';
 import type { RedeemAnswer } from '../ports/grant-store.ts';
+import { reportedAuthTime } from '../tokens/auth-time.ts';
 import type { CodeHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive, requirePermitted } from '../tokens/revocation-checks.ts';
 import { isVerifier, s256 } from '../values/pkce.ts';
@@ -36,10 +37,11 @@ export const authorizationCode: GrantType = {
     requireActive(grant, person, context);
     requirePermitted(client, person);
 
-    const { subject, grantId, authTime } = grant;
+    const { subject, grantId } = grant;
+    const authTime = reportedAuthTime(grant);
     const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;
     const openid = reportedLogin(grant, undefined, request.access);
-    return { subject, scope, audience, grantId, authTime, openid, refreshToken };
+    return { subject, scope, audience, grantId, authTime, person, openid, refreshToken };
   },
 };
 

@@ -6,6 +6,7 @@ import { isPublic } from '../client-auth/index.ts';
 import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { RotateAnswer } from '../ports/grant-store.ts';
 import type { Client } from '../registry/client.ts';
+import { reportedAuthTime } from '../tokens/auth-time.ts';
 import type { RefreshHandle } from '../tokens/handles.ts';
 import { invalidGrant, requireActive, requirePermitted } from '../tokens/revocation-checks.ts';
 import { areInDifferentNetworks } from '../values/network.ts';
@@ -44,10 +45,11 @@ export const refreshToken: GrantType = {
     note(answer, request, context);
     if (answer.outcome === 'benign_retry') await noteElsewhere(answer, handle, request, context);
     const { grant, scope, audience } = answer;
-    const { subject, grantId, authTime } = grant;
+    const { subject, grantId } = grant;
+    const authTime = reportedAuthTime(grant);
     const openid = reportedLogin(grant, requestedScope(request.parameters.get('scope')), request.access);
     const successor = context.handles.refreshToken(handle, answer.generation);
-    return { subject, scope, audience, grantId, authTime, openid, refreshToken: successor };
+    return { subject, scope, audience, grantId, authTime, person, openid, refreshToken: successor };
   },
 };
 

@@ -79,9 +79,14 @@ function grantFields(grant: Grant): RecordFields {
     codeChallenge,
     grant.scope,
     grant.audiences,
-    // Tagged by their number: a grant may have each alone.
-    ...(grant.openid === undefined ? present(grant.confirmation) : [grant.confirmation, grant.openid.sid]),
+    ...optionalGrantFields(grant),
   ];
+}
+
+/** Tagged by their number: a grant may have each alone. */
+function optionalGrantFields({ confirmation, openid, upstreamAuthTime }: Grant): RecordFields {
+  if (upstreamAuthTime !== undefined) return [confirmation, openid?.sid, upstreamAuthTime];
+  return openid === undefined ? present(confirmation) : [confirmation, openid.sid];
 }
 
 function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
@@ -186,7 +191,6 @@ function authenticAccessTokens(store: AccessTokenStore, seals: Seals): AccessTok
 
 function sessionFields(session: Session): RecordFields {
   const { sessionId, sid, subject, username, displayName, authTime, idleLifetime, absoluteLifetime } = session;
-  const { address, browser } = session;
   return [
     sessionId,
     sid,
@@ -196,9 +200,14 @@ function sessionFields(session: Session): RecordFields {
     authTime,
     idleLifetime,
     absoluteLifetime,
-    // Tagged by their number: there is no browser without an address.
-    ...(address === undefined ? [] : [address, browser]),
+    ...optionalSessionFields(session),
   ];
+}
+
+/** Tagged by their number: there is no browser without an address. */
+function optionalSessionFields({ address, browser, provider, upstreamAuthTime }: Session): RecordFields {
+  if (provider !== undefined) return [address, browser, provider, upstreamAuthTime];
+  return address === undefined ? [] : [address, browser];
 }
 
 function authenticSessions(store: SessionStore, seals: Seals): SessionStore {

@@ -176,6 +176,23 @@ describe('a provider with a fault', () => {
     expect(verdict?.provider).toMatchObject({ type: 'OIDC', issuer: ISSUER, credentials: undefined });
   });
 
+  it.each(FAULTS)(
+    'given that %s → the one beside it has no fault, and stays the same object',
+    (_, document, others) => {
+      const oidc = { issuer: 'https://good.example' };
+      const good = [
+        provider({ clientSecretRef: { name: 'good' }, oidc }, { name: 'good', uid: 'uid-good' }),
+        secret({ 'client-id': 'grantry', 'client-secret': 'of-good' }, { metadata: { name: 'good' } }),
+      ];
+      const before = registryProviders(judgeProviders([provider({}), CLIENT, ...good]));
+      const verdicts = judgeProviders([document, ...others, ...good]);
+      expect(verdicts.map(({ faults }) => faults.length)).toEqual([1, 0]);
+      const isGood = ({ name }: { readonly name: string }) => name === 'good';
+      expect(registryProviders(verdicts, before).find(isGood)).toBe(before.find(isGood));
+      expect(before.find(isGood)?.credentials).toBeDefined();
+    },
+  );
+
   it('given GitHub for no organization, or the issuer of an older one, with a good Secret → no credentials', () => {
     const open = provider({ type: 'GitHub', oidc: undefined });
     expect(reasonsOf([open, CLIENT])).toEqual(['OrganizationsMissing']);

@@ -155,6 +155,15 @@ describe('a session', () => {
     expect(needsSignIn(aRequest(openid), ada(age), NOW)).toBe(expected);
   });
 
+  it.each([
+    ['earlier', 60_001, true],
+    ['as long ago', 60_000, false],
+    ['later than here', -1000, false],
+  ])('given max_age and a sign-in %s at the provider → the earlier time counts', (_when, age, expected) => {
+    const session = Object.assign(ada(60_000), { upstreamAuthTime: NOW - age });
+    expect(needsSignIn(aRequest({ maxAge: 60 }), session, NOW)).toBe(expected);
+  });
+
   it('given a hint → the answer is about its person alone', () => {
     const hinted = aRequest({ subject: 'usr_ada' });
     expect([isAboutAnyone(hinted), isAbout(hinted, ada(0)), isAbout(hinted, { subject: 'usr_bob' })]).toEqual([

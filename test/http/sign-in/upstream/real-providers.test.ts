@@ -3,6 +3,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { decodeJwt } from 'jose';
 import OidcProvider from 'oidc-provider';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LocalUsers } from '../../../../src/login/local/local-users.ts';
@@ -37,9 +38,12 @@ async function startDownstream(port: number) {
 
 type Upstream = Pick<Provider, 'issuer' | 'authority' | 'answerTo' | 'stop'>;
 
-/** The claims at userinfo of the person who signs in, and how a refresh ends. */
-async function signIn(downstream: Awaited<ReturnType<typeof startDownstream>>, upstream: Upstream) {
-  const visitor = new Visitor(upstream as Provider);
+/** The claims at userinfo and in the ID token of the person who signs in. */
+async function signIn(
+  downstream: Awaited<ReturnType<typeof startDownstream>>,
+  visitor: Visitor,
+  asked: Readonly<Record<string, string>> = {},
+) {
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: 'shop',
@@ -47,6 +51,7 @@ async function signIn(downstream: Awaited<ReturnType<typeof startDownstream>>, u
     scope: SCOPES.join(' '),
     code_challenge: PKCE.challenge,
     code_challenge_method: 'S256',
+    ...asked,
   });
   const arrived = await visitor.answerTo(`${downstream.url('/authorize')}?${query}`, CALLBACK);
   const code = arrived.searchParams.get('code');
@@ -61,9 +66,20 @@ async function signIn(downstream: Awaited<ReturnType<typeof startDownstream>>, u
       code_verifier: PKCE.verifier,
     }),
   });
-  const { access_token } = (await tokens.json()) as { access_token: string };
+  const { access_token, id_token } = (await tokens.json()) as { access_token: string; id_token: string };
   const answer = await fetch(downstream.url('/userinfo'), { headers: { authorization: `Bearer ${access_token}` } });
-  return { claims: (await answer.json()) as Record<string, unknown>, signIns: visitor.signIns };
+  return { claims: (await answer.json()) as Record<string, unknown>, authTime: Number(decodeJwt(id_token).auth_time) };
+}
+
+/** The provider honours `max_age`, and says when the person signed in. */
+async function expectRepeatedSignIn(downstream: Awaited<ReturnType<typeof startDownstream>>, upstream: Upstream) {
+  const visitor = new Visitor(upstream as Provider);
+  const { authTime } = await signIn(downstream, visitor);
+  await signIn(downstream, visitor);
+  expect(visitor.signIns).toBe(1);
+  const again = await signIn(downstream, visitor, { max_age: '0' });
+  expect(visitor.signIns).toBe(2);
+  expect(again.authTime).toBeGreaterThanOrEqual(authTime);
 }
 
 const TOLD = {
@@ -75,7 +91,7 @@ const TOLD = {
 };
 
 describe('another grantry', () => {
-  it('→ the person, with what it says, and its groups behind the prefix', async () => {
+  it('→ the person, with what it says, and its groups behind the prefix; max_age=0 → signs in there again', async () => {
     const port = await freePort(2);
     const issuer = `http://127.0.0.1:${port}`;
     const upstream = await startGrantryProvider({
@@ -83,9 +99,9 @@ describe('another grantry', () => {
     });
     const downstream = await startDownstream(port);
     await downstream.setProviders([anOidcProvider({ issuer: upstream.issuer, scopes: SCOPES })]);
-    const { claims, signIns } = await signIn(downstream, upstream);
+    const { claims } = await signIn(downstream, new Visitor(upstream));
     expect(claims).toEqual(Object.assign({ groups: PERSON.groups.map((group) => `corp:${group}`) }, TOLD));
-    expect(signIns).toBe(1);
+    await expectRepeatedSignIn(downstream, upstream);
     await upstream.stop();
   });
 });
@@ -100,14 +116,18 @@ describe('oidc-provider', () => {
   });
   afterAll(() => upstream.stop());
 
-  it.each(['client_secret_basic', 'client_secret_post'] as const)('with %s → the person', async (clientAuth) => {
-    const clientId = clientAuth;
-    const credentials = { clientId, clientSecret: SECRET, authorities: undefined };
-    const provider = anOidcProvider({ issuer: upstream.issuer, scopes: SCOPES, clientAuth, credentials });
-    await downstream.setProviders([provider]);
-    const { claims } = await signIn(downstream, upstream);
-    expect(claims).toEqual(Object.assign({ groups: ['corp:developers'] }, TOLD));
-  });
+  it.each(['client_secret_basic', 'client_secret_post'] as const)(
+    'with %s → the person; max_age=0 → signs in there again',
+    async (clientAuth) => {
+      const clientId = clientAuth;
+      const credentials = { clientId, clientSecret: SECRET, authorities: undefined };
+      const provider = anOidcProvider({ issuer: upstream.issuer, scopes: SCOPES, clientAuth, credentials });
+      await downstream.setProviders([provider]);
+      const { claims } = await signIn(downstream, new Visitor(upstream as Provider));
+      expect(claims).toEqual(Object.assign({ groups: ['corp:developers'] }, TOLD));
+      await expectRepeatedSignIn(downstream, upstream);
+    },
+  );
 });
 
 /** With its own pages for development, which any password opens; claims are at userinfo alone. */

@@ -293,6 +293,18 @@ describe('what the provider answers → the login page, with the request still o
 });
 
 describe('a person of a provider', () => {
+  it('the sessions of the account → by which provider each began, as it is called now or was then', async () => {
+    const world = await worldOf();
+    await signIn(world);
+    await world.setProviders([corp({ name: 'corp-2', displayName: 'Corp & Sons' })]);
+    const browser = world.browser();
+    const departure = departureOf(await browser.get(world.authorizePath()));
+    await toTheClient(browser, await comeBack(browser, departure, { name: 'corp-2' }));
+    const { body } = await browser.get('/account/sessions');
+    const names = [...body.matchAll(/Signed in with: <bdi>([^<]*)</g)].map(([, name]) => name);
+    expect(names).toEqual(['Corp &#38; Sons', 'corp']);
+  });
+
   it.each(['login', 'select_account'])('prompt=%s → sees the page, and is sent there with it', async (prompt) => {
     const world = await worldOf({ clients: [OPENID] });
     const browser = world.browser();
@@ -313,5 +325,83 @@ describe('a person of a provider', () => {
     const departure = departureOf(await browser.post('/login/upstream/corp', fields));
     upstream.claims = Object.assign({ auth_time: Math.floor(world.now() / 1000) }, ADA);
     expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
+  });
+});
+
+describe('another account → the page first, then the provider with prompt=select_account', () => {
+  const ASKS = Object.assign({}, WEB, { scopes: [...(WEB.scopes ?? []), 'openid'] });
+  const ADMINS = { identityProviders: [], groups: ['corp:admins'] };
+
+  /** Presses the button of the provider. */
+  async function leaveBy(browser: TestBrowser, page: Page): Promise<URLSearchParams> {
+    const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
+    return departureOf(await browser.post('/login/upstream/corp', fields));
+  }
+
+  it.each<[string, Record<string, string>, string]>([
+    ['without OpenID Connect', {}, 'select_account'],
+    ['with it', { scope: 'openid' }, 'select_account'],
+    ['with it and prompt=consent', { scope: 'openid', prompt: 'consent' }, 'select_account'],
+    ['with it and prompt=login, which asks for more', { scope: 'openid', prompt: 'login' }, 'login'],
+  ])('on the consent page of a request %s', async (_case, query, expected) => {
+    const world = await worldOf({ clients: [ASKS] });
+    const browser = world.browser();
+    upstream.claims = Object.assign({ auth_time: Math.floor(world.now() / 1000) }, ADA);
+    let page = await browser.get(world.authorizePath(query));
+    const first = page.location === undefined ? await leaveBy(browser, page) : departureOf(page);
+    const { location: path = '' } = await comeBack(browser, first);
+    const csrf = hidden(await browser.get(path), 'csrf');
+    const { location: again = '' } = await browser.post(path, { decision: 'other_account', csrf });
+    page = await browser.get(again);
+    expect([page.status, browser.cookies.has('grantry-session')]).toEqual([200, false]);
+    const departure = await leaveBy(browser, page);
+    expect(departure.get('prompt')).toBe(expected);
+    upstream.claims = Object.assign({}, upstream.claims, { sub: 'bob-1', preferred_username: 'bob' });
+    const { location: consent = '' } = await comeBack(browser, departure);
+    expect((await browser.get(consent)).body).toContain('(bob)');
+  });
+
+  it('on the account page', async () => {
+    const world = await worldOf();
+    const browser = world.browser();
+    await signIn(world, browser);
+    const csrf = /value="([^"]+)">\s*<button[^>]*value="other_account"/.exec((await browser.get('/account')).body)?.[1];
+    const left = await browser.post('/account', { action: 'other_account', csrf: csrf ?? '' });
+    expect([left.status, left.location]).toEqual([303, '/account?prompt=select_account']);
+    const departure = await leaveBy(browser, await browser.get(left.location ?? ''));
+    expect(departure.get('prompt')).toBe('select_account');
+    expect((await comeBack(browser, departure)).location).toBe('/account');
+  });
+
+  it('by the parameter of a request without OpenID Connect, where a session would do', async () => {
+    const world = await worldOf();
+    const browser = world.browser();
+    await signIn(world, browser);
+    const page = await browser.get(world.authorizePath({ prompt: 'select_account' }));
+    const departure = await leaveBy(browser, page);
+    expect(departure.get('prompt')).toBe('select_account');
+    expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
+  });
+
+  it.each<[string, () => Parameters<typeof aWorld>[0]]>([
+    ['of the provider', () => ({ providers: [corp({ allow: { emailDomains: ['b.example'], groups: [] } })] })],
+    ['of the client', () => ({ clients: [Object.assign({}, SKIPS_CONSENT, { signIn: ADMINS })] })],
+  ])('by the button under "may not use this", by the rules %s', async (_case, rules) => {
+    const world = await worldOf(rules());
+    const browser = world.browser();
+    const departure = departureOf(await browser.get(world.authorizePath()));
+    expect(departure.get('prompt')).toBeNull();
+    const refused = await comeBack(browser, departure);
+    expect(refused.status).toBe(403);
+    const again = await leaveBy(browser, refused);
+    expect(again.get('prompt')).toBe('select_account');
+    const cancelled = await comeBack(browser, again, { query: 'error=access_denied' });
+    expect((await leaveBy(browser, cancelled)).get('prompt')).toBe('select_account');
+  });
+
+  it('but other values of prompt are unknown without OpenID Connect', async () => {
+    const world = await worldOf();
+    const departure = departureOf(await world.browser().get(world.authorizePath({ prompt: 'login' })));
+    expect(departure.get('prompt')).toBeNull();
   });
 });
