@@ -13,7 +13,7 @@ import { pythonClients } from './client-libraries/python.mjs';
 import { kubernetesAssets } from './kubernetes-assets.mjs';
 import { consumerTools } from './library/consumer-tools.mjs';
 
-/** One program: the names it goes by, a file that it needs beside it, its Debian package, how else to get it, and the vitest project that cannot run without. */
+/** One program, or a font without a name of a program: the names it goes by, a file that it needs beside it, its Debian package, how else to get it, and the vitest project that cannot run without. */
 const PROGRAMS = [
   {
     names: ['redis-server'],
@@ -88,6 +88,13 @@ const PROGRAMS = [
     elsewhere: 'install Chromium or Chrome and put it on the PATH as chromium or google-chrome',
     project: 'browser',
   },
+  {
+    names: [],
+    file: '/usr/share/fonts/truetype/wqy/wqy-zenhei.ttc',
+    debian: 'fonts-wqy-zenhei',
+    elsewhere: 'install a font with Chinese characters (pages are measured in it)',
+    project: undefined,
+  },
 ];
 
 /**
@@ -120,7 +127,8 @@ export async function setUpPrograms() {
 
 /** Answers the programs still missing. */
 function installPrograms() {
-  const isMissing = ({ names, file }) => !isInstalled(...names) || (file !== undefined && !existsSync(file));
+  const isMissing = ({ names, file }) =>
+    (names.length > 0 && !isInstalled(...names)) || (file !== undefined && !existsSync(file));
   const missing = PROGRAMS.filter(isMissing);
   if (missing.length > 0 && canInstall()) installPackagesOfDebian(missing.map((program) => program.debian));
   return missing.filter(isMissing);
@@ -129,7 +137,7 @@ function installPrograms() {
 /** What is missing and how to get it, as one sentence. */
 function explain(program) {
   const debian = `on Debian and Ubuntu: apt-get install ${program.debian}`;
-  return `${program.names[0]} is missing; ${debian}; elsewhere: ${program.elsewhere}`;
+  return `${program.names[0] ?? program.debian} is missing; ${debian}; elsewhere: ${program.elsewhere}`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -6,6 +6,7 @@ import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
+import { type Brand, OWN_BRAND } from '../src/http/pages/brand.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
 import type { Blocks } from '../src/login/blocks.ts';
 import { hashPassword, LocalUsers } from '../src/login/local/local-users.ts';
@@ -103,6 +104,8 @@ export interface GrantryOptions {
   readonly auditSubjects?: 'hashed' | 'plain';
   /** Default: mutual TLS is off. Its listener is on 127.0.0.1. */
   readonly mutualTls?: MtlsSettings;
+  /** Default: that of grantry. */
+  readonly brand?: Brand;
   /** Answers to a controller. */
   readonly replica?: ReplicaApi;
   /** The state of a users file. Default: none. */
@@ -299,6 +302,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const mutualTls = options.mutualTls && (await MutualTls.open({ settings: options.mutualTls, clock, log }));
   const server = assembleTokenServer({
     mutualTls,
+    brand: options.brand ?? OWN_BRAND,
     settings: {
       issuer,
       trustedProxies: options.trustedProxies ?? [],

@@ -92,7 +92,7 @@ const RULES = [
   ...numbered('F2-', 3),
   ...numbered('9110-', 2),
   ...numbered('9470-', 1),
-  ...numbered('OIDC-A', 12),
+  ...numbered('OIDC-A', 13),
   ...numbered('OIDC-T', 6),
   ...numbered('OIDF-', 8),
   ...['9700-M', '7591-x', '7592-x', '8725-1', '9325-1', '6585-1', '3986-1'],
@@ -107,7 +107,7 @@ const RULES = [
   ...numbered('D', 8),
   ...numbered('M', 4),
   ...numbered('S', 8),
-  ...numbered('U', 14),
+  ...numbered('U', 15),
   ...numbered('T', 9),
   ...numbered('I', 23),
 ];

@@ -56,6 +56,12 @@ it.each<[string, readonly string[], readonly string[]]>([
     [...ISSUER, '--set', 'redis.url=rediss://a,redis.tls.certificateKey=b,redis.tls.keyKey=c'],
     ['redis.tls.existingSecret'],
   ],
+  ['a brand of two lines', [...MINIMAL, '--set-json', 'branding.name="a\\nb"'], ['name']],
+  [
+    'a logo from a ConfigMap that no name is',
+    [...MINIMAL, '--set', 'branding.logo.existingConfigMap=A_b'],
+    ['existingConfigMap'],
+  ],
   ['a webhook with a password', [...MINIMAL, '--set', 'webhook.url=https://a:b@siem.example.com'], ['url']],
   ['a webhook without TLS', [...MINIMAL, '--set', 'webhook.url=http://siem.example.com/a'], ['url']],
   [

@@ -440,6 +440,7 @@ describe('the chart', () => {
       },
       networkPolicy: { enabled: false },
       users: { existingSecret: 'people' },
+      branding: { name: '登录 & "Co": \\', logo: { existingConfigMap: 'brand', key: 'logo.png' } },
       pepper: { existingSecret: 'pepper' },
       keyHosts: { existingSecret: 'authorities' },
       webhook: { url: 'https://siem.example.com/a', existingSecret: 'webhook' },
@@ -481,6 +482,7 @@ describe('the chart', () => {
         header: { name: 'client-cert', proxies: ['10.0.0.0/8'] },
         clientCaFile: '/etc/grantry/client-ca/ca.crt',
       },
+      brand: { name: '登录 & "Co": \\', logoFile: '/etc/grantry/branding/logo.png' },
       fetch: { networks: ['10.96.0.0/12', 'fd00::/112'], caFile: '/etc/grantry/key-hosts/ca.crt' },
       redis: {
         usernameFile: '/etc/grantry/redis/user',

@@ -14,6 +14,7 @@
 {{- $_ := set $env "redisStrict" .strict -}}
 {{- end -}}
 {{- $_ := set $env "initialUser" .Values.users.initialUser -}}
+{{- $_ := set $env "brandName" .Values.branding.name -}}
 {{- $_ := set $env "alertWebhookUrl" .Values.webhook.url -}}
 {{- with .Values.mtls -}}
 {{- $_ := set $env "mtlsUrl" .url -}}
@@ -47,11 +48,14 @@ name: grantry-redis-dev
 key: password
 {{- end -}}
 
-{{/* Settings that are files: the folder below /etc/grantry, and the Secret and key that are mounted there. */}}
+{{/* Settings that are files: the folder below /etc/grantry, and the Secret or ConfigMap and the key that are mounted there. */}}
 {{- define "grantry.files" -}}
 {{- $files := dict -}}
 {{- with .Values.users }}{{ if .existingSecret -}}
 {{- $_ := set $files "usersFile" (dict "folder" "users" "secret" .existingSecret "key" .key) -}}
+{{- end }}{{ end -}}
+{{- with .Values.branding.logo }}{{ if .existingConfigMap -}}
+{{- $_ := set $files "brandLogoFile" (dict "folder" "branding" "configMap" .existingConfigMap "key" .key) -}}
 {{- end }}{{ end -}}
 {{- with .Values.pepper }}{{ if .existingSecret -}}
 {{- $_ := set $files "pepperFile" (dict "folder" "pepper" "secret" .existingSecret "key" .key) -}}
@@ -95,12 +99,12 @@ key: password
 {{- toYaml $files -}}
 {{- end -}}
 
-{{/* The same by folder: a list of folder, secret and keys. */}}
+{{/* The same by folder: a list of folder, secret or configMap, and keys. */}}
 {{- define "grantry.folders" -}}
 {{- $folders := dict -}}
 {{- range . -}}
 {{- $keys := dig .folder "keys" list $folders -}}
-{{- $_ := set $folders .folder (dict "folder" .folder "secret" .secret "keys" (append $keys .key | uniq | sortAlpha)) -}}
+{{- $_ := set $folders .folder (merge (dict "keys" (append $keys .key | uniq | sortAlpha)) (omit . "key")) -}}
 {{- end -}}
 {{- $sorted := list -}}
 {{- range $folders }}{{ $sorted = append $sorted . }}{{ end -}}

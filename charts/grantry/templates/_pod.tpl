@@ -110,8 +110,13 @@ template:
     volumes:
       {{- range $folders }}
       - name: {{ .folder }}
+        {{- if .configMap }}
+        configMap:
+          name: {{ .configMap | toYaml }}
+        {{- else }}
         secret:
           secretName: {{ .secret | toYaml }}
+        {{- end }}
           items:
             {{- range .keys }}
             - key: {{ . | toYaml }}

@@ -6,7 +6,7 @@ import { OAuthError } from '../../oauth/ports/error.ts';
 import type { UseStore } from '../../oauth/ports/login-stores.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
 import type { OwnPath } from '../cookies/sealed-request.ts';
-import { type PageLanguage, pageLanguage } from '../pages/page-language.ts';
+import { type PageFrame, pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { isOwnForm } from '../sign-in/form-origin.ts';
 import { isOutdated, type SignInFlow, sendLoginPage, sendOwnPage } from '../sign-in/sign-in-flow.ts';
@@ -23,7 +23,8 @@ export const ACCOUNT_PAGE = 'account_page';
 export interface Visit {
   readonly exchange: Exchange;
   readonly signedIn: SignedIn;
-  readonly language: PageLanguage;
+  /** That of the page for the person. */
+  readonly frame: PageFrame;
 }
 
 /** One page: what it shows, and what each of its forms does. */
@@ -60,7 +61,7 @@ async function visit(flow: AccountFlow, exchange: Exchange, { path, show }: Acco
     );
     return;
   }
-  const page = await show(visitOf(exchange, signedIn));
+  const page = await show(visitOf(flow, exchange, signedIn));
   exchange.log.outcome = 'account_page';
   sendOwnPage(exchange.reply.code(200), page);
 }
@@ -84,7 +85,7 @@ async function act(flow: AccountFlow, exchange: Exchange, { path, actions }: Acc
   if (!flow.formTokens.check(parameters.get('csrf'), signedIn.cookie, aboutOf(action, subject))) {
     throw formRefused('account_bad_csrf');
   }
-  await run(visitOf(exchange, signedIn), subject);
+  await run(visitOf(flow, exchange, signedIn), subject);
 }
 
 /** The hidden fields of a form. @param subject what the action is about, such as one session; the form is good for it alone */
@@ -121,8 +122,8 @@ async function currentPerson(flow: AccountFlow, { request }: Exchange): Promise<
   return (await isOutdated(flow, signedIn.session, undefined)) ? undefined : signedIn;
 }
 
-function visitOf(exchange: Exchange, signedIn: SignedIn): Visit {
-  return { exchange, signedIn, language: pageLanguage(exchange.request.headers) };
+function visitOf(flow: AccountFlow, exchange: Exchange, signedIn: SignedIn): Visit {
+  return { exchange, signedIn, frame: pageFrame(flow, exchange.request.headers) };
 }
 
 function aboutOf(action: string, subject: string): string {

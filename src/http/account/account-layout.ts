@@ -3,22 +3,22 @@
 import type { OwnPath } from '../cookies/sealed-request.ts';
 import { type Html, html } from '../pages/html.ts';
 import { layout } from '../pages/layout.ts';
-import type { PageLanguage } from '../pages/page-language.ts';
+import type { PageFrame } from '../pages/page-frame.ts';
+import type { Texts } from '../pages/texts.ts';
 import type { FormFields } from './account-flow.ts';
 
 /** One page of an account. */
 export interface AccountPageContent {
-  readonly language: PageLanguage;
-  /** The path of the issuer, '' or '/…' without a slash at its end. */
-  readonly basePath: string;
+  readonly frame: PageFrame;
   readonly path: OwnPath;
   readonly body: Html;
 }
 
 /** The whole document. */
-export function accountLayout({ language, basePath, path, body }: AccountPageContent): string {
-  const { texts } = language;
-  const titles = pageTitles(language);
+export function accountLayout({ frame, path, body }: AccountPageContent): string {
+  const { basePath } = frame;
+  const { texts } = frame.language;
+  const titles = pageTitles(texts);
   const links = [...titles].map(([other, title]) =>
     other === path
       ? html`<li><a href="${basePath}${other}" aria-current="page">${title}</a></li>`
@@ -26,8 +26,7 @@ export function accountLayout({ language, basePath, path, body }: AccountPageCon
   );
   const title = titles.get(path) ?? texts.account.title;
   return layout({
-    texts,
-    basePath,
+    frame,
     title,
     body: html`
       <nav aria-label="${texts.account.pages}"><ul class="pages">${links}</ul></nav>
@@ -36,7 +35,7 @@ export function accountLayout({ language, basePath, path, body }: AccountPageCon
   });
 }
 
-function pageTitles({ texts: { account } }: PageLanguage): ReadonlyMap<OwnPath, string> {
+function pageTitles({ account }: Texts): ReadonlyMap<OwnPath, string> {
   return new Map([
     ['/account', account.title],
     ['/account/sessions', account.sessions],

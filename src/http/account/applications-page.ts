@@ -49,9 +49,9 @@ export interface ApplicationsFacts extends Omit<AccountPageContent, 'body'> {
 
 /** The whole document. */
 export function applicationsPage({ applications, page, pages, revoked, ...content }: ApplicationsFacts): string {
-  const { texts } = content.language;
+  const { texts } = content.frame.language;
   const { account } = texts;
-  const target = `${content.basePath}${content.path}`;
+  const target = `${content.frame.basePath}${content.path}`;
   const items = applications.map((application, index) =>
     applicationItem(texts, application, { target, id: `application-${index}` }),
   );

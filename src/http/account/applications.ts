@@ -40,7 +40,7 @@ interface Application {
 }
 
 async function show(flow: AccountFlow, visit: Visit): Promise<string> {
-  const { signedIn, language, exchange } = visit;
+  const { signedIn, frame, exchange } = visit;
   const asked = pageNumber(exchange.parameters.get('page'));
   const registry = flow.registry.current;
   const all = await applicationsOf(flow, signedIn.session.subject);
@@ -51,15 +51,14 @@ async function show(flow: AccountFlow, visit: Visit): Promise<string> {
     return {
       client: client && shownClient(client),
       isLetIn: client?.consent === 'Skip',
-      access: shownAccess(application.access ?? new Map(), registry, language),
+      access: shownAccess(application.access ?? new Map(), registry, frame.language),
       firstUsed: application.use?.firstUsed,
       lastUsed: application.use?.lastUsed,
       revoke: formFields(flow, signedIn, { action: 'revoke', subject: application.clientUid }),
     };
   });
   return applicationsPage({
-    language,
-    basePath: flow.basePath,
+    frame,
     path: PATH,
     applications: shown,
     page,

@@ -23,8 +23,8 @@ export function overviewPage({
   signOutEverywhere,
   ...page
 }: OverviewFacts): string {
-  const { account, consent } = page.language.texts;
-  const target = `${page.basePath}${page.path}`;
+  const { account, consent } = page.frame.language.texts;
+  const target = `${page.frame.basePath}${page.path}`;
   const body = html`
       <div class="account">
         <span class="avatar" aria-hidden="true">${initial(person.displayName)}</span>

@@ -22,12 +22,11 @@ export function overview(flow: AccountFlow): AccountPage {
   };
 }
 
-async function show(flow: AccountFlow, { signedIn, language }: Visit): Promise<string> {
+async function show(flow: AccountFlow, { signedIn, frame }: Visit): Promise<string> {
   const { session } = signedIn;
   const person = await flow.owners.find(session.subject);
   return overviewPage({
-    language,
-    basePath: flow.basePath,
+    frame,
     path: PATH,
     person: session,
     email: person?.email,

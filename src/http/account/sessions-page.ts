@@ -30,8 +30,8 @@ export interface SessionsFacts extends Omit<AccountPageContent, 'body'> {
 
 /** The whole document. */
 export function sessionsPage({ sessions, areMore, ...page }: SessionsFacts): string {
-  const { texts } = page.language;
-  const target = `${page.basePath}${page.path}`;
+  const { texts } = page.frame.language;
+  const target = `${page.frame.basePath}${page.path}`;
   const items = sessions.map((session, index) => sessionItem(texts, session, { target, id: `session-${index}` }));
   const body = html`
       ${areMore && html`<p>${texts.account.newestSessions(sessions.length)}</p>`}

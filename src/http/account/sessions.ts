@@ -30,7 +30,7 @@ export function sessions(flow: AccountFlow): AccountPage {
   };
 }
 
-async function show(flow: AccountFlow, { signedIn, language }: Visit): Promise<string> {
+async function show(flow: AccountFlow, { signedIn, frame }: Visit): Promise<string> {
   const living = await flow.sessions.list(signedIn, MOST_READ);
   const isHere = ({ sessionId }: Session) => sessionId === signedIn.session.sessionId;
   // This browser first.
@@ -41,8 +41,7 @@ async function show(flow: AccountFlow, { signedIn, language }: Visit): Promise<s
     const signOut = formFields(flow, signedIn, { action: 'sign_out', subject: sessionHandle(session) });
     return { browser, address, authTime, provider, isHere: isHere(session), signOut };
   });
-  const { basePath } = flow;
-  return sessionsPage({ language, basePath, path: PATH, sessions: shown, areMore: living.length > shown.length });
+  return sessionsPage({ frame, path: PATH, sessions: shown, areMore: living.length > shown.length });
 }
 
 /** The session may have ended since the page was shown: then there is nothing to do. */

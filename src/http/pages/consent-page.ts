@@ -5,7 +5,7 @@ import { destinationName } from './destination.ts';
 import { type Html, html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
-import type { PageLanguage } from './page-language.ts';
+import type { PageFrame } from './page-frame.ts';
 import type { Texts } from './texts.ts';
 
 /** A scope that a client asks for. */
@@ -43,9 +43,7 @@ export interface DisclosedPerson {
 
 /** The input of the consent page. */
 export interface ConsentPageFacts {
-  readonly language: PageLanguage;
-  /** The path of the issuer, '' or '/…' without a slash at its end. */
-  readonly basePath: string;
+  readonly frame: PageFrame;
   readonly interactionId: string;
   readonly csrf: string;
   readonly person: { readonly displayName: string; readonly username: string };
@@ -69,16 +67,16 @@ export interface ConsentPageFacts {
 
 /** The whole document. */
 export function consentPage(facts: ConsentPageFacts): string {
-  const { texts } = facts.language;
+  const { frame } = facts;
+  const { texts } = frame.language;
   const { consent } = texts;
   const { client, person, access } = facts;
   const [only] = access.length === 1 ? access : [];
-  const action = `${facts.basePath}/consent/${facts.interactionId}`;
+  const action = `${frame.basePath}/consent/${facts.interactionId}`;
   const csrf = html`<input type="hidden" name="csrf" value="${facts.csrf}">`;
   const title = consent.title(client.name);
   return layout({
-    texts,
-    basePath: facts.basePath,
+    frame,
     title,
     body: html`
       <h1>${isolated(consent.title, client.name)}</h1>
@@ -102,7 +100,7 @@ export function consentPage(facts: ConsentPageFacts): string {
           facts.lasts &&
           html`<dt>${consent.howLong}</dt>
         <dd>${consent.untilRevoked}<span class="detail">${consent.untilRevokedDetail}
-          <a href="${facts.basePath}/account/applications" target="_blank" rel="noopener noreferrer">${consent.revokeThere}</a></span></dd>`
+          <a href="${frame.basePath}/account/applications" target="_blank" rel="noopener noreferrer">${consent.revokeThere}</a></span></dd>`
         }
       </dl>
       ${facts.isLimited && html`<p class="note">${consent.onlySome}</p>`}

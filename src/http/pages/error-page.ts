@@ -4,19 +4,17 @@
 import { answerLink } from './answer-link.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
-import type { PageLanguage } from './page-language.ts';
+import type { PageFrame } from './page-frame.ts';
 import type { ErrorText, Texts } from './texts.ts';
 
 /** The input of an error page. */
 export interface ErrorPageFacts {
-  readonly language: PageLanguage;
+  readonly frame: PageFrame;
   /** The HTTP status it is sent with. */
   readonly status: number;
   /** The slug of the error; chooses the wording. */
   readonly reason: string;
   readonly requestId: string;
-  /** The path of the issuer, '' or '/…' without a slash at its end: the style sheet is below it. */
-  readonly basePath: string;
   /**
    * The address of an answer that the person has to follow by hand: a registered redirect URI with the error. Undefined
    * for a page without a link.
@@ -39,13 +37,12 @@ const APPLICATION_REASONS: ReadonlySet<string> = new Set([
 ]);
 
 /** The whole document. */
-export function errorPage({ language, status, reason, requestId, basePath, answer }: ErrorPageFacts): string {
-  const { texts } = language;
+export function errorPage({ frame, status, reason, requestId, answer }: ErrorPageFacts): string {
+  const { texts } = frame.language;
   const { title, message, advice } =
     answer === undefined ? wording(texts.error, status, reason) : texts.error.notVouched;
   return layout({
-    texts,
-    basePath,
+    frame,
     title,
     body: html`
       <h1>${title}</h1>

@@ -1,20 +1,22 @@
 // The layout of every page: head, wordmark, one card, footer. No script, nothing from another origin.
 
+import { OWN_BRAND } from './brand.ts';
 import { type Html, html } from './html.ts';
 import { ICON, STYLESHEET } from './page-assets.ts';
-import type { Texts } from './texts.ts';
+import type { PageFrame } from './page-frame.ts';
 
 /** One page inside the layout. */
 export interface PageContent {
-  readonly texts: Texts;
-  /** The path of the issuer, '' or '/…' without a slash at its end. */
-  readonly basePath: string;
+  readonly frame: PageFrame;
   readonly title: string;
   readonly body: Html;
 }
 
 /** The whole document, from `<!doctype html>` on. */
-export function layout({ texts, basePath, title, body }: PageContent): string {
+export function layout({ frame, title, body }: PageContent): string {
+  const { basePath, brand } = frame;
+  const { texts } = frame.language;
+  const icon = brand.logo ?? ICON;
   return html`<!doctype html>
 <html lang="${texts.language}">
   <head>
@@ -22,18 +24,25 @@ export function layout({ texts, basePath, title, body }: PageContent): string {
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
     <meta name="robots" content="noindex">
-    <title>${title} · grantry</title>
+    <title>${title} · ${brand.name}</title>
     <link rel="stylesheet" href="${basePath}${STYLESHEET.path}">
-    <link rel="icon" type="image/svg+xml" href="${basePath}${ICON.path}">
+    <link rel="icon" type="${icon.contentType}" href="${basePath}${icon.path}">
   </head>
   <body>
-    <header>${wordmark()}</header>
+    <header>${brandMark(frame)}</header>
     <main>${body}
     </main>
     <footer>${texts.footer}</footer>
   </body>
 </html>
 `.toString();
+}
+
+/** The logo, which has the name as its text; without one the name alone. */
+function brandMark({ basePath, brand }: PageFrame): Html {
+  const { name, logo } = brand;
+  if (logo !== undefined) return html`<img class="logo" src="${basePath}${logo.path}" alt="${name}">`;
+  return name === OWN_BRAND.name ? wordmark() : html`<span class="wordmark"><bdi>${name}</bdi></span>`;
 }
 
 /** A gate with a key's bow in it, and the name. */

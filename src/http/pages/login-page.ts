@@ -3,7 +3,7 @@
 import { type Html, html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
-import type { PageLanguage } from './page-language.ts';
+import type { PageFrame } from './page-frame.ts';
 import type { Texts } from './texts.ts';
 
 /** Why the page is shown again. */
@@ -37,9 +37,7 @@ export interface LoginProvider {
 
 /** The input of the login page. */
 export interface LoginPageFacts {
-  readonly language: PageLanguage;
-  /** The path of the issuer, '' or '/…' without a slash at its end. */
-  readonly basePath: string;
+  readonly frame: PageFrame;
   /** The host this server is known by. */
   readonly host: string;
   /** Undefined for a sign-in to the account page. */
@@ -56,12 +54,10 @@ export interface LoginPageFacts {
 
 /** The whole document. */
 export function loginPage(facts: LoginPageFacts): string {
-  const { texts } = facts.language;
-  const { login } = texts;
+  const { login } = facts.frame.language.texts;
   const { problem } = facts;
   return layout({
-    texts,
-    basePath: facts.basePath,
+    frame: facts.frame,
     title: login.title,
     body: html`
       ${problem && problemSummary(login, problem)}
@@ -81,8 +77,8 @@ function sealed({ sealedRequest, csrf }: LoginPageFacts): Html {
 }
 
 function providerForm(facts: LoginPageFacts, { name, displayName }: LoginProvider): Html {
-  const { login } = facts.language.texts;
-  return html`<form class="provider" method="post" action="${facts.basePath}/login/upstream/${name}">
+  const { login } = facts.frame.language.texts;
+  return html`<form class="provider" method="post" action="${facts.frame.basePath}/login/upstream/${name}">
         ${sealed(facts)}
         <button type="submit" class="wide">${isolated(login.signInBy, displayName)}</button>
       </form>
@@ -90,9 +86,9 @@ function providerForm(facts: LoginPageFacts, { name, displayName }: LoginProvide
 }
 
 function passwordForm(facts: LoginPageFacts): Html {
-  const { login } = facts.language.texts;
+  const { login } = facts.frame.language.texts;
   const { problem } = facts;
-  return html`<form method="post" action="${facts.basePath}/login" novalidate>
+  return html`<form method="post" action="${facts.frame.basePath}/login" novalidate>
         ${sealed(facts)}
         ${field({
           name: 'username',

@@ -4,13 +4,11 @@ import { answerLink } from './answer-link.ts';
 import { html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
-import type { PageLanguage } from './page-language.ts';
+import type { PageFrame } from './page-frame.ts';
 
 /** The input of both pages. */
 interface LogoutPageFacts {
-  readonly language: PageLanguage;
-  /** The path of the issuer, '' or '/…' without a slash at its end. */
-  readonly basePath: string;
+  readonly frame: PageFrame;
 }
 
 /** The input of the question. */
@@ -22,17 +20,15 @@ export interface LogoutQuestion extends LogoutPageFacts {
 }
 
 /** "Sign out?" with its one button. */
-export function logoutQuestionPage({ language, basePath, username, csrf, parameters }: LogoutQuestion): string {
-  const { texts } = language;
-  const { logout } = texts;
+export function logoutQuestionPage({ frame, username, csrf, parameters }: LogoutQuestion): string {
+  const { logout } = frame.language.texts;
   return layout({
-    texts,
-    basePath,
+    frame,
     title: logout.question,
     body: html`
       <h1>${logout.question}</h1>
       <p>${isolated(logout.signedInAs, username)}</p>
-      <form class="choices" method="post" action="${basePath}/logout/confirm">
+      <form class="choices" method="post" action="${frame.basePath}/logout/confirm">
         <input type="hidden" name="csrf" value="${csrf}">
         ${parameters.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
         <button type="submit" class="primary">${logout.submit}</button>
@@ -47,16 +43,15 @@ export interface SignedOut extends LogoutPageFacts {
 }
 
 /** "You are signed out". */
-export function signedOutPage({ language, basePath, answer }: SignedOut): string {
-  const { texts } = language;
+export function signedOutPage({ frame, answer }: SignedOut): string {
+  const { texts } = frame.language;
   const { logout } = texts;
   return layout({
-    texts,
-    basePath,
+    frame,
     title: logout.done,
     body: html`
       <h1>${logout.done}</h1>
       <p>${logout.doneAdvice}</p>
-      ${answer === undefined ? html`<p><a href="${basePath}/account">${texts.account.title}</a></p>` : answerLink(texts, answer)}`,
+      ${answer === undefined ? html`<p><a href="${frame.basePath}/account">${texts.account.title}</a></p>` : answerLink(texts, answer)}`,
   });
 }

@@ -1,4 +1,4 @@
-// The texts that the pages have in every language. Each catalogue is a file of its own: english.ts, german.ts.
+// The texts that the pages have in every language. Each catalogue is a file of its own, named after its language.
 
 /** The texts of an error page: what happened, and what the person can do. */
 export interface ErrorText {

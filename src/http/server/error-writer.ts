@@ -9,8 +9,9 @@ import { describeFault } from '../../oauth/ports/fault.ts';
 import { AccessRefused } from '../../oauth/resource/access-refused.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { type Brand, OWN_BRAND } from '../pages/brand.ts';
 import { errorPage } from '../pages/error-page.ts';
-import { pageLanguage } from '../pages/page-language.ts';
+import { type PageSite, pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint } from './endpoint.ts';
 import { describeError, type ErrorAnswer, errorBody } from './errors.ts';
 import { PAGE_HEADERS } from './security-headers.ts';
@@ -30,15 +31,17 @@ export interface ErrorWriterOptions {
   readonly issuer: string;
   readonly log: Logger;
   readonly metrics: RequestMetrics;
+  /** Of the pages. Default: that of grantry. */
+  readonly brand?: Brand | undefined;
 }
 
 export class ErrorWriter {
   readonly #options: ErrorWriterOptions;
-  readonly #basePath: string;
+  readonly #site: PageSite;
 
   constructor(options: ErrorWriterOptions) {
     this.#options = options;
-    this.#basePath = issuerPath(options.issuer);
+    this.#site = { basePath: issuerPath(options.issuer), brand: options.brand ?? OWN_BRAND };
   }
 
   /** Sends the answer to an error; `endpoint` is undefined where none has this path. */
@@ -62,13 +65,12 @@ export class ErrorWriter {
     const { reason } = answer;
     const { id: requestId, headers } = reply.request;
     const status = answer.status === 401 ? 400 : answer.status;
-    const language = pageLanguage(headers);
     reply
       .removeHeader('www-authenticate')
       .code(status)
       .headers(PAGE_HEADERS)
       .type('text/html; charset=utf-8')
-      .send(errorPage({ language, status, reason, requestId, basePath: this.#basePath }));
+      .send(errorPage({ frame: pageFrame(this.#site, headers), status, reason, requestId }));
   }
 
   #note(error: unknown, answer: ErrorAnswer, request: FastifyRequest, endpoint: Endpoint | undefined): void {

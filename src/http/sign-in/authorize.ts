@@ -49,7 +49,7 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (judged.kind === 'redirect') {
     flow.metrics.tokenErrors.inc({ endpoint: 'authorize', error: judged.error, reason: judged.reason });
     if (!redirectsBeforeSignIn(request, judged) && (await flow.sessions.current(request)) === undefined) {
-      sendErrorLink(exchange, judged, flow.basePath);
+      sendErrorLink(flow, exchange, judged);
       return;
     }
   }

@@ -7,7 +7,7 @@ import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login
 import { thumbprintOf } from '../../oauth/values/confirmation.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
 import { consentPage } from '../pages/consent-page.ts';
-import { pageLanguage } from '../pages/page-language.ts';
+import { pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { shownAccess, shownPerson } from './shown-access.ts';
 import {
@@ -54,11 +54,10 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!check) return;
   const { client, request } = check;
   const given = await flow.consents.read(interaction.subject, client.uid);
-  const language = pageLanguage(exchange.request.headers);
+  const frame = pageFrame(flow, exchange.request.headers, request.uiLocales);
   exchange.log.outcome = 'consent_page';
   const page = consentPage({
-    language,
-    basePath: flow.basePath,
+    frame,
     interactionId: interaction.interactionId,
     csrf: flow.formTokens.make(signedIn.cookie, interaction.interactionId),
     person: signedIn.session,
@@ -70,7 +69,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
       privacyPolicy: client.policyUri,
       termsOfService: client.tosUri,
     },
-    access: shownAccess(check, given, language),
+    access: shownAccess(check, given, frame.language),
     disclosed: shownPerson(check, await flow.owners.find(interaction.subject)),
     isLimited: client.signIn !== undefined,
     lasts: client.grantTypes.includes('refresh_token'),

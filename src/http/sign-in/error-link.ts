@@ -3,9 +3,10 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { RedirectedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
+import { readUiLocales } from '../../oauth/endpoints/ui-locales.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import { errorPage } from '../pages/error-page.ts';
-import { pageLanguage } from '../pages/page-language.ts';
+import { type PageSite, pageFrame } from '../pages/page-frame.ts';
 import type { Exchange, RequestFacts } from '../server/endpoint.ts';
 import { PAGE_HEADERS } from '../server/security-headers.ts';
 
@@ -27,13 +28,18 @@ export function noteError(log: RequestFacts, { clientId, reason, detail }: Redir
 
 /** Answers a 400 page that names the host of the client and links to its answer. */
 export function sendErrorLink(
-  { reply, log, request }: Exchange,
+  site: PageSite,
+  { reply, log, request, parameters }: Exchange,
   check: RedirectedAuthorization,
-  basePath: string,
 ): void {
   const { reason, location } = check;
   noteError(log, check);
-  const language = pageLanguage(request.headers);
-  const page = errorPage({ language, status: 400, reason, requestId: request.id, basePath, answer: location });
+  const page = errorPage({
+    frame: pageFrame(site, request.headers, readUiLocales(parameters)),
+    status: 400,
+    reason,
+    requestId: request.id,
+    answer: location,
+  });
   reply.code(400).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
 }

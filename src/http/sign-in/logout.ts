@@ -4,10 +4,11 @@
 
 import type { FastifyRequest } from 'fastify';
 import { answerLogout, judgeLogout, LOGOUT_PARAMETERS, type LogoutRequest } from '../../oauth/endpoints/logout.ts';
+import { readUiLocales } from '../../oauth/endpoints/ui-locales.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
 import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
-import { pageLanguage } from '../pages/page-language.ts';
+import { pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn } from './error-link.ts';
 import { requireOwnForm, type SignInFlow, sendOwnPage, sendPage, startAgain } from './sign-in-flow.ts';
@@ -92,8 +93,7 @@ function ask(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, 
   const { request, reply, parameters, log } = exchange;
   log.outcome = 'logout_page';
   const page = logoutQuestionPage({
-    language: pageLanguage(request.headers),
-    basePath: flow.basePath,
+    frame: pageFrame(flow, request.headers, readUiLocales(parameters)),
     username: signedIn.session.username,
     csrf: flow.formTokens.make(signedIn.cookie, subjectOfForm(parameters)),
     parameters: sentAgain(parameters),
@@ -113,10 +113,11 @@ function leave(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest
 }
 
 /** @param answer where the person may go on by hand */
-function sendSignedOut({ basePath }: SignInFlow, exchange: Exchange, answer: string | undefined): void {
-  exchange.log.outcome = 'signed_out';
-  const page = signedOutPage({ language: pageLanguage(exchange.request.headers), basePath, answer });
-  sendOwnPage(exchange.reply.code(200), page);
+function sendSignedOut(flow: SignInFlow, exchange: Exchange, answer: string | undefined): void {
+  const { request, reply, parameters, log } = exchange;
+  log.outcome = 'signed_out';
+  const page = signedOutPage({ frame: pageFrame(flow, request.headers, readUiLocales(parameters)), answer });
+  sendOwnPage(reply.code(200), page);
 }
 
 function sentAgain(parameters: Parameters): readonly (readonly [name: string, value: string])[] {

@@ -11,7 +11,7 @@ import type { SignInFlow } from './sign-in-flow.ts';
 import { upstreamCallbackEndpoint } from './upstream-callback.ts';
 import { upstreamDepartureEndpoint } from './upstream-departure.ts';
 
-/** /authorize, /login, /consent, /authorize/resume, /logout, the style sheet and the icon. */
+/** /authorize, /login, /consent, /authorize/resume, /logout, the style sheet, the icon and the logo. */
 export function pageEndpoints(flow: SignInFlow): readonly Endpoint[] {
   return [
     authorizeEndpoint(flow),
@@ -24,21 +24,34 @@ export function pageEndpoints(flow: SignInFlow): readonly Endpoint[] {
     logoutConfirmEndpoint(flow),
     assetEndpoint('stylesheet', STYLESHEET),
     assetEndpoint('icon', ICON),
+    ...(flow.brand.logo === undefined ? [] : [logoEndpoint(flow.brand.logo)]),
   ];
 }
 
 /** A file whose path changes with its content. */
-function assetEndpoint(route: string, { path, content, contentType }: PageAsset): Endpoint {
+function assetEndpoint(
+  route: string,
+  { path, content, contentType }: PageAsset,
+  headers: Readonly<Record<string, string>> = {},
+): Endpoint {
   return {
     route,
     path,
     handlers: {
       GET: async ({ reply }) => {
-        reply.header('cache-control', 'public, max-age=31536000, immutable').type(contentType).send(content);
+        reply.header('cache-control', 'public, max-age=31536000, immutable').headers(headers);
+        reply.type(contentType).send(content);
       },
     },
     answers: 'html',
     cors: 'none',
     head: true,
   };
+}
+
+/** An SVG is a document, with scripts, to a browser that opens it by itself: it runs none, and has no origin. */
+function logoEndpoint(logo: PageAsset): Endpoint {
+  return assetEndpoint('logo', logo, {
+    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  });
 }

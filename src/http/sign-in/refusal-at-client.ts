@@ -8,16 +8,17 @@ import type { SignInFlow } from './sign-in-flow.ts';
 
 /** Redirects to the client with the error; before a sign-in at a client that only the baseline admits: the page with a link. */
 export function refuseAtClient(
-  { authorization, metrics, basePath }: SignInFlow,
+  flow: SignInFlow,
   exchange: Exchange,
   check: AcceptedAuthorization,
   reason: Refusal,
 ): void {
+  const { authorization, metrics } = flow;
   const { request, reply, log } = exchange;
   const refusal = authorization.refuse(check, reason);
   metrics.tokenErrors.inc({ endpoint: 'authorize', error: refusal.error, reason });
   if (reason === 'not_signed_in' && !redirectsBeforeSignIn(request, refusal)) {
-    sendErrorLink(exchange, refusal, basePath);
+    sendErrorLink(flow, exchange, refusal);
     return;
   }
   noteError(log, refusal);

@@ -24,7 +24,7 @@ import type { PendingDepartures } from '../cookies/pending-departures.ts';
 import type { AccountChoice, Destination, OwnPath, SealedRequests } from '../cookies/sealed-request.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type LoginProblem, loginPage } from '../pages/login-page.ts';
-import { pageLanguage } from '../pages/page-language.ts';
+import { type PageSite, pageFrame } from '../pages/page-frame.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
 import { noteError, redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
@@ -35,10 +35,8 @@ const INTERACTION_LIFETIME = 600_000;
 const INTERACTION_ID_BYTES = 32;
 
 /** The dependencies, made once. */
-export interface SignInFlow {
+export interface SignInFlow extends PageSite {
   readonly issuer: string;
-  /** The path of the issuer, '' or '/…' without a slash at its end. */
-  readonly basePath: string;
   readonly authorization: AuthorizationEndpoint;
   readonly registry: RegistryRef;
   readonly sessions: BrowserSessions;
@@ -99,17 +97,18 @@ export function accepted(
  * @returns as {@link accepted} @throws as it
  */
 export function acceptedStill(
-  { authorization, registry, metrics, basePath }: SignInFlow,
+  flow: SignInFlow,
   exchange: Exchange,
   { request, endpoint }: { readonly request: AuthorizationSnapshot; readonly endpoint: 'login' | 'consent' | 'resume' },
 ): AcceptedAuthorization | undefined {
+  const { authorization, registry, metrics } = flow;
   const check = authorization.recheck(request, registry.current);
   if (check.kind !== 'accepted') {
     const error = check.kind === 'redirect' ? check.error : 'invalid_request';
     metrics.tokenErrors.inc({ endpoint, error, reason: check.reason });
   }
   if (check.kind === 'redirect' && endpoint === 'login' && !redirectsBeforeSignIn(exchange.request, check)) {
-    sendErrorLink(exchange, check, basePath);
+    sendErrorLink(flow, exchange, check);
     return undefined;
   }
   return accepted(check, exchange, exchange.request.method === 'POST' ? 303 : 302);
@@ -244,8 +243,7 @@ export function sendLoginPage(
   const sealedRequest = flow.sealedRequests.seal(destinationOf({ ...goal, selectsAccount }), browser);
   log.outcome = 'login_page';
   const page = loginPage({
-    language: pageLanguage(request.headers),
-    basePath: flow.basePath,
+    frame: pageFrame(flow, request.headers, isRequest ? goal.request.uiLocales : undefined),
     host: new URL(flow.issuer).host,
     clientName: isRequest ? goal.client.displayName : undefined,
     sealedRequest,

@@ -10,7 +10,13 @@ import type { Parameters } from '../values/parameters.ts';
 import { appendParameters } from '../values/redirect-uri.ts';
 
 /** The parameters that count; all others are ignored. */
-export const LOGOUT_PARAMETERS = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'] as const;
+export const LOGOUT_PARAMETERS = [
+  'id_token_hint',
+  'client_id',
+  'post_logout_redirect_uri',
+  'state',
+  'ui_locales',
+] as const;
 
 /** A request that may be answered. */
 export interface LogoutRequest {

@@ -1,5 +1,5 @@
-// The languages that an authorization request asks for (`ui_locales`, OpenID Connect Core §3.1.2.1), with or without OpenID
-// Connect.
+// The languages that a request for a sign-in or a sign-out asks for (`ui_locales`, OpenID Connect Core §3.1.2.1, RP-Initiated
+// Logout 1.0 §2), with or without OpenID Connect.
 
 import type { Parameters } from '../values/parameters.ts';
 

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../../admission/kinds/duration.ts';
 import { issuerFault } from '../../oauth/values/issuer.ts';
+import { BRAND_VARIABLES, type BrandSettings, brandSettings } from './brand-config.ts';
 import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
 import { FETCH_VARIABLES, type FetchSettings, fetchSettings } from './fetch-config.ts';
 import { MTLS_VARIABLES, type MtlsSettings, mtlsFaults, mtlsSettings } from './mtls-config.ts';
@@ -109,6 +110,7 @@ const VARIABLES = z.object({
     .describe(
       'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`, which the controller makes unless this is set for it too.',
     ),
+  ...BRAND_VARIABLES,
   ...FETCH_VARIABLES,
   ...REDIS_VARIABLES,
   ...MTLS_VARIABLES,
@@ -153,6 +155,7 @@ export interface Settings {
   readonly cluster: ClusterPlace;
   readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
   readonly pepperFile: string | undefined;
+  readonly brand: BrandSettings;
   readonly fetch: FetchSettings;
   /** Undefined: state is in the memory of the process. */
   readonly redis: RedisSettings | undefined;
@@ -238,6 +241,7 @@ export function readSettings({
     cluster: clusterPlace(environment),
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,
     pepperFile: values.GRANTRY_PEPPER_FILE,
+    brand: brandSettings(values),
     fetch: fetchSettings(values),
     redis: redisSettings(values),
     mtls: mtlsSettings(values),

@@ -20,6 +20,7 @@ import { endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog, type ProcessLog } from '../log/log.ts';
 import { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
+import { openBrand } from '../token-server/brand-file.ts';
 import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
@@ -95,6 +96,7 @@ interface Groundwork {
 async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<number> {
   const { directory, stdout } = options;
   const { settings, given, processLog, redis } = groundwork;
+  const brand = await openBrand(settings.brand);
   const parts = await partsOf(directory, settings);
   const { registry, state, follower, watch } = parts;
   const certificates = options.mtlsPort === undefined ? undefined : await certificatesOf(settings, state);
@@ -120,6 +122,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
     log: processLog.log,
     logDropped: processLog.dropped,
     processMetrics: true,
+    brand,
     mutualTls,
     ...(redis !== undefined && { store: redis.probe, readiness: [redis.readiness] }),
   });

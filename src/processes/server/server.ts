@@ -13,6 +13,7 @@ import { codeOf, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog } from '../log/log.ts';
 import { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import type { AdminSide } from '../token-server/admin-side.ts';
+import { openBrand } from '../token-server/brand-file.ts';
 import type { TokenServer } from '../token-server/token-server.ts';
 import { RegistryAudit } from './registry-audit.ts';
 import {
@@ -50,6 +51,7 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
       api: await connectCluster(settings.cluster),
       lists,
       usersFile: await UsersFile.open({ file: settings.usersFile, lists, log: processLog.log }),
+      brand: await openBrand(settings.brand),
       mutualTls:
         settings.mtls && (await MutualTls.open({ settings: settings.mtls, clock: systemClock, log: processLog.log })),
     };

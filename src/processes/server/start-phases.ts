@@ -6,6 +6,7 @@ import { RegistrySync } from '../../cluster-registry/registry-sync.ts';
 import type { ReadinessCheck } from '../../http/admin/admin.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
+import type { Brand } from '../../http/pages/brand.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import type { ApiServerIssuer } from '../../kubernetes/api/api-server-issuer.ts';
 import type { UserChanges } from '../../login/local/user-changes.ts';
@@ -45,6 +46,7 @@ export interface ServerParts {
   /** The lists of users, merged. */
   readonly lists: UserLists;
   readonly usersFile: UsersFile;
+  readonly brand: Brand;
   /** Undefined where mutual TLS is off. */
   readonly mutualTls: MutualTls | undefined;
 }
@@ -177,7 +179,7 @@ export async function awaitPrerequisites(
 
 /** Phase 4. @throws StartError for a webhook secret that cannot be used */
 export function createServing(
-  { settings, processLog, lists, mutualTls }: ServerParts,
+  { settings, processLog, lists, brand, mutualTls }: ServerParts,
   { registry, usage, clusterIssuer }: Sources,
   admin: AdminSide,
   { redis, peppers }: Prerequisites,
@@ -196,6 +198,7 @@ export function createServing(
       clusterIssuer,
       log,
       usage,
+      brand,
       mutualTls,
     },
     admin,

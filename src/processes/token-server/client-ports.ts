@@ -101,7 +101,7 @@ function peopleOf(
 
 /** Assembles the protocol and its endpoints. @throws StartError when the authorities of key hosts cannot be used */
 export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: Metrics): ClientPorts {
-  const { settings, registry, clock, random, peppers, clusterIssuer, mutualTls } = options;
+  const { settings, registry, clock, random, peppers, clusterIssuer, mutualTls, brand } = options;
   const { issuer, rateLimits } = settings;
   const stores = authenticStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
@@ -134,6 +134,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   const logouts = new SessionLogouts({ stores, delivery, clock, log: options.log });
   const signIn = assembleSignIn({
     issuer,
+    brand,
     peppers,
     rateLimits,
     authorization,

@@ -7,6 +7,7 @@ import { KnownBrowsers } from '../../http/cookies/known-browsers.ts';
 import { PendingDepartures } from '../../http/cookies/pending-departures.ts';
 import { SealedRequests } from '../../http/cookies/sealed-request.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
+import type { Brand } from '../../http/pages/brand.ts';
 import { FormTokens } from '../../http/sign-in/form-origin.ts';
 import { LoginLimit, UNLIMITED_LOGINS } from '../../http/sign-in/login-limit.ts';
 import type { SignInFlow } from '../../http/sign-in/sign-in-flow.ts';
@@ -19,6 +20,7 @@ import { issuerPath } from '../../oauth/values/issuer.ts';
 
 export interface SignInOptions {
   readonly issuer: string;
+  readonly brand: Brand;
   /** The first one makes new values, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
   /** False turns the limits on sign-in off. */
@@ -40,6 +42,7 @@ export interface SignInOptions {
 export function assembleSignIn(options: SignInOptions): SignInFlow {
   const {
     issuer,
+    brand,
     peppers,
     rateLimits,
     authorization,
@@ -56,6 +59,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
   return {
     issuer,
     basePath: issuerPath(issuer),
+    brand,
     authorization,
     registry,
     owners,

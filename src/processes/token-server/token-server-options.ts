@@ -5,6 +5,7 @@ import type { ReadinessCheck } from '../../http/admin/admin.ts';
 import type { ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.ts';
+import type { Brand } from '../../http/pages/brand.ts';
 import type { HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import type { Blocks } from '../../login/blocks.ts';
 import type { NonceRule } from '../../oauth/dpop/nonces.ts';
@@ -85,6 +86,8 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** Of the pages. */
+  readonly brand: Brand;
   /** Undefined where mutual TLS is off. */
   readonly mutualTls?: MutualTls | undefined;
   /** The issuer of ServiceAccount tokens. */

@@ -37,7 +37,7 @@ const NO_PROXIES = new TrustedProxies([]);
  * @throws StartError when the authorities of key hosts cannot be used
  */
 export function assembleTokenServer(options: TokenServerOptions, side = assembleAdminSide(options)): TokenServer {
-  const { settings, log, peppers, usage } = options;
+  const { settings, log, peppers, usage, brand } = options;
   const { metrics, draining } = side;
   const audit = new AuditLog({
     log,
@@ -47,7 +47,7 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
     observe: (event) => usage?.note(event),
   });
   const { publicEndpoints, mutualTlsEndpoints, logouts, providers } = clientPorts(options, audit, metrics);
-  const shared = { ...sharedServerOptions(options, metrics), isDraining: () => draining.begun };
+  const shared = { ...sharedServerOptions(options, metrics), brand, isDraining: () => draining.begun };
   const tls = options.mutualTls?.listenerTls;
   return {
     ...side,

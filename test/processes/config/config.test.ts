@@ -218,6 +218,24 @@ describe('the configuration', () => {
     }
   });
 
+  it.each(['Corp', 'Ä', '登录 & Co', 'x'.repeat(60), '\u{1f511}'.repeat(60)])(
+    'takes %s as the name of a brand',
+    (name) => {
+      const brand = { name, logoFile: '/logo.svg' };
+      const environment = { GRANTRY_BRAND_NAME: name, GRANTRY_BRAND_LOGO_FILE: '/logo.svg' };
+      expect(readSettings({ environment })).toMatchObject({ brand });
+    },
+  );
+
+  it.each(['', ' ', 'a\nb', 'a\u2028b', 'a\u202eb', 'a\0b', 'x'.repeat(61)])(
+    'refuses %j as the name of a brand',
+    (name) => {
+      const found = faults({ GRANTRY_BRAND_NAME: name });
+      expect(found).toHaveLength(1);
+      expect(found[0]).toMatch(/^GRANTRY_BRAND_NAME /);
+    },
+  );
+
   it('is documented variable by variable, with default and meaning', () => {
     const page = readFileSync(new URL('../../../docs/reference/configuration.md', import.meta.url), 'utf8');
     const documented = page.split('\n').filter((line) => line.startsWith('| `GRANTRY_'));
