@@ -8,6 +8,7 @@ import { GERMAN } from '../../src/http/pages/german.ts';
 import { SIMPLIFIED_CHINESE } from '../../src/http/pages/simplified-chinese.ts';
 import type { Texts } from '../../src/http/pages/texts.ts';
 import { hashPassword, LocalUsers } from '../../src/login/local/local-users.ts';
+import { isUser } from '../../src/login/local/user-entry.ts';
 import { parseUsers } from '../../src/login/local/users-yaml.ts';
 import { systemClock } from '../../src/processes/lifecycle/machine.ts';
 import { type Grantry, PKCE, startGrantry } from '../grantry.ts';
@@ -82,7 +83,7 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
     const email = `${'demo.'.repeat(12)}person@shop.example`;
     const users = [{ username: 'demo', displayName: '王小明', passwordHash, email, groups: [GROUP] }];
     const grantry = await startGrantry({
-      owners: new LocalUsers({ clock: systemClock, users: parseUsers(users) }),
+      owners: new LocalUsers({ clock: systemClock, users: parseUsers(users).filter(isUser) }),
       clients: [
         aClient(Object.assign({ grantTypes, resources, defaultAudience: NOTES.identifier, signIn }, shop)),
         aClient({
