@@ -4,8 +4,8 @@ import { json } from 'node:stream/consumers';
 import { openGrantryState } from './grantry-state.ts';
 import type { CodeOrder } from './load/load-client.ts';
 
-const { redisUrl, count, agreement } = (await json(process.stdin)) as CodeOrder;
+const { redisUrl, count, agreement, provider } = (await json(process.stdin)) as CodeOrder;
 const state = await openGrantryState(redisUrl);
-const given = await state.give(count, agreement);
+const given = await state.give(count, agreement, provider);
 await state.close();
 process.stdout.write(JSON.stringify(given.map(({ code }) => code)));

@@ -12,6 +12,7 @@ import {
   PEOPLE,
   PEPPER,
   PERSON,
+  PROVIDER,
   REDIRECT_URI,
   SCOPE,
   SIGNER_JWK,
@@ -26,9 +27,22 @@ const HASH = '$argon2id$v=19$m=19456,t=2,p=1$Z3JhbnRyeS1ub2JvZHktMQ$VVYLuSTgGzfU
 export interface FolderOptions {
   /** The algorithm of the ID tokens of its client; without it the client signs no person in. */
   readonly idTokens?: 'ES256' | 'RS256';
+  /** The issuer of its identity provider; default: it has none. */
+  readonly provider?: string;
+  /** Whether it has local users. Default: yes. */
+  readonly hasUsers?: boolean;
+  /** Whether people are asked before its client gets anything. Default: yes. */
+  readonly asksPeople?: boolean;
+  /** How many clients it has beside that of the load; {@link appUid} has their uids. Default: none. */
+  readonly apps?: number;
 }
 
-const manifests = ({ idTokens }: FolderOptions) => `
+/** The uid of a client beside that of the load. */
+export function appUid(number: number): string {
+  return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+}
+
+const manifests = ({ idTokens, provider, hasUsers = true, asksPeople = true, apps = 0 }: FolderOptions) => `
 apiVersion: v1
 kind: Secret
 metadata: { name: load, namespace: bench }
@@ -39,7 +53,7 @@ kind: ClientPolicy
 metadata: { name: bench }
 spec:
   namespaceSelector: {}
-  allow: { scopes: ['**'], audiences: ['**'], authMethods: ['**'] }
+  allow: { scopes: ['**'], audiences: ['**'], authMethods: ['**'], consentSkip: true }
   limits: { maxState: 1Gi }
 ---
 apiVersion: grantry.dev/v1alpha1
@@ -53,6 +67,7 @@ spec:
   redirectUris: ['${REDIRECT_URI}']
   scopes: [${[SCOPE, ...(idTokens ? OPENID_SCOPES : [])].join(', ')}]
   audiences: ['${AUDIENCE}']
+  consent: ${asksPeople ? 'Required' : 'Skip'}
 ${idTokens ? `  tokens: { idTokenSigningAlgorithm: ${idTokens} }` : ''}
 ---
 apiVersion: grantry.dev/v1alpha1
@@ -72,7 +87,40 @@ type: grantry.dev/users
 metadata: { name: people, namespace: bench }
 stringData:
   users.yaml: |
-${Array.from({ length: PEOPLE }, (_, number) => person(usernameOf(number))).join('')}`;
+${hasUsers ? Array.from({ length: PEOPLE }, (_, number) => person(usernameOf(number))).join('') : '    []'}
+${provider === undefined ? '' : identityProvider(provider)}
+${Array.from({ length: apps }, (_, number) => app(number)).join('')}`;
+
+function app(number: number): string {
+  return `---
+apiVersion: grantry.dev/v1alpha1
+kind: OAuthClient
+metadata: { name: app-${number}, namespace: bench, uid: ${appUid(number)} }
+spec:
+  displayName: Application ${number}
+  auth: { method: none }
+  grantTypes: [authorization_code]
+  redirectUris: ['${REDIRECT_URI}']
+  scopes: [${SCOPE}]
+  audiences: ['${AUDIENCE}']
+`;
+}
+
+function identityProvider(issuer: string): string {
+  const { name, clientId, clientSecret } = PROVIDER;
+  return `---
+apiVersion: v1
+kind: Secret
+type: grantry.dev/identity-provider
+metadata: { name: ${name} }
+stringData: { client-id: ${clientId}, client-secret: ${clientSecret} }
+---
+apiVersion: grantry.dev/v1alpha1
+kind: IdentityProvider
+metadata: { name: ${name} }
+spec: { type: OIDC, clientSecretRef: { name: ${name} }, oidc: { issuer: '${issuer}' } }
+`;
+}
 
 function person(username: string): string {
   const { displayName: name, email } = PERSON;

@@ -4,6 +4,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Session } from '../src/oauth/ports/login-stores.ts';
+import type { NewVouchedRecord } from '../src/oauth/ports/person-store.ts';
 import type { Stores } from '../src/oauth/ports/ports.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
@@ -23,6 +24,8 @@ import {
   ISSUER,
   OPENID_SCOPES,
   PEPPER,
+  PERSON,
+  PROVIDER,
   REDIRECT_URI,
   SCOPE,
   usernameOf,
@@ -43,8 +46,11 @@ export interface GivenGrant {
 
 export interface GrantryState {
   readonly stores: Stores;
-  /** As the authorization endpoint does it once each of so many people has agreed. */
-  give(count: number, agreement: Agreement): Promise<readonly GivenGrant[]>;
+  /**
+   * As the authorization endpoint does it once each of so many people has agreed.
+   * @param provider the issuer of the provider that has vouched for them; without it they are local users
+   */
+  give(count: number, agreement: Agreement, provider?: string): Promise<readonly GivenGrant[]>;
   /** The person of a new session signs in so many times, each time at the client. */
   signIn(session: Session, times: number): Promise<void>;
   /** A session of this person, with consent to all that the client asks for. @returns its cookie, as a header has it */
@@ -67,9 +73,11 @@ export async function openGrantryState(redisUrl: string): Promise<GrantryState> 
   let people = 0;
   return {
     stores,
-    give(count, agreement) {
-      const subjects = Array.from({ length: count }, () => subjectOf(usernameOf(people++)));
-      return inBatches(subjects, async (subject) => {
+    give(count, agreement, provider) {
+      const usernames = Array.from({ length: count }, () => usernameOf(people++));
+      return inBatches(usernames, async (username) => {
+        const subject = provider === undefined ? subjectOf(username) : subjectAt(provider, username);
+        if (provider !== undefined) await stores.persons.remember(vouchedFor(username, provider), 24 * HOUR);
         const { code, grantId, secretHash } = handles.newCode(subject);
         const grant = newGrant(grantId, { subject, agreement });
         await stores.grants.issue(grant, secretHash, 1000 * CODE_SECONDS, RETENTION);
@@ -120,6 +128,18 @@ export async function inBatches<Each, Done>(
 /** What `grantry dev` calls the person of this name. */
 function subjectOf(username: string): string {
   return `usr_${createHash('sha256').update(`local\0${username}`).digest('base64url').slice(0, 22)}`;
+}
+
+/** What grantry calls the person of this name at a provider. */
+export function subjectAt(issuer: string, username: string): string {
+  return `usr_${createHash('sha256').update(`upstream\0${issuer}\0${username}`).digest('base64url').slice(0, 22)}`;
+}
+
+/** What a sign-in there leaves of the person. */
+function vouchedFor(username: string, issuer: string): NewVouchedRecord {
+  const { displayName, email } = PERSON;
+  const subject = subjectAt(issuer, username);
+  return { subject, provider: PROVIDER.name, issuer, type: 'OIDC', username, displayName, email, groups: [] };
 }
 
 /** What the person of this name has let the client do. */

@@ -83,7 +83,7 @@ const registry = new RegistrySync({
   watchNamespaces: [],
   metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
 });
-registry.start({ onSwap: () => swapped.resolve(), onSecret: () => {} });
+registry.start({ onSwap: () => swapped.resolve(), onSecret: () => {}, onUsers: () => {} });
 await registry.whenServing();
 const listing = { seconds: (performance.now() - begin) / 1000, cpu: cpuSeconds(cpuBefore) };
 // The last block is seen when it is over.

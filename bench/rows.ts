@@ -36,6 +36,8 @@ interface RowDefinition {
 const OURS = 'client credentials';
 const PEER = 'client credentials of the peer';
 const EMPTY = 'empty POST';
+const LOCAL = 'refresh of a local person';
+const OF_PROVIDER = 'refresh of a person of a provider';
 const ONE = 'refresh by one replica';
 const TWO = 'refresh by two replicas';
 
@@ -79,6 +81,18 @@ export const ROWS: readonly RowDefinition[] = [
   ...onRedis('sign-in', { floor: 2, goal: 3 }),
   ...onRedis('renewed sign-in', { floor: 2, goal: 3 }),
   ...onRedis('userinfo', { floor: 2, goal: 3 }),
+  {
+    name: 'people of a provider against local ones',
+    needs: [LOCAL, OF_PROVIDER],
+    target: { floor: 0.85, goal: 0.95 },
+    ratio: (measured) => measured(LOCAL).cpuMicroseconds / measured(OF_PROVIDER).cpuMicroseconds,
+  },
+  {
+    name: 'people of a provider against local ones, Redis included',
+    needs: [LOCAL, OF_PROVIDER],
+    target: undefined,
+    ratio: (measured) => withRedis(measured(LOCAL)) / withRedis(measured(OF_PROVIDER)),
+  },
   {
     name: 'replicas: two against one, by CPU',
     needs: [ONE, TWO],

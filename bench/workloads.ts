@@ -29,6 +29,7 @@ import {
   SERVER_CORE,
   startServer,
 } from './load/pinned-process.ts';
+import { startProvider } from './people/openid-provider.ts';
 import { type RedisServer, startRedis } from './redis-server.ts';
 
 /** One kind of request. */
@@ -62,6 +63,7 @@ interface TokenService {
   readonly codes: (count: number, agreement: Agreement) => Promise<readonly string[]>;
 }
 
+const GRANTRY_CODES = 'bench/grantry-codes.ts';
 /** Families that one load refreshes in turn, each of another person. */
 const FAMILIES = 1000;
 
@@ -84,6 +86,7 @@ export function workloads(otherTree?: string): Readonly<Record<string, () => Pro
       cores: SERVER_CORE,
     }),
   );
+  const peopleOnRedis = once(async () => startPeopleService(await redis()));
   const other = once(() => startGrantry({ folder: manifestFolder(), ...(otherTree && { tree: otherTree }) }));
   const otherOnRedis = once(async () =>
     startGrantryService(await startRedis(LOAD_CORE, { appendOnly: true }), {
@@ -109,6 +112,8 @@ export function workloads(otherTree?: string): Readonly<Record<string, () => Pro
     'sign-in': async () => redeem(await signInsOnRedis(), SIGN_IN),
     'sign-in of the peer': async () => redeem(await peerOnRedis(), SIGN_IN),
     refresh: async () => refresh([await grantryOnRedis()], { loadCores: LOAD_CORE, flow: FOR_API }),
+    'refresh of a local person': async () => refresh([(await peopleOnRedis()).local], LOCAL_LOAD),
+    'refresh of a person of a provider': async () => refresh([(await peopleOnRedis()).ofProvider], LOCAL_LOAD),
     'refresh of the peer': async () => refresh([await peerOnRedis()], { loadCores: LOAD_CORE, flow: FOR_API }),
     'renewed sign-in': async () => refresh([await signInsOnRedis()], { loadCores: LOAD_CORE, flow: SIGN_IN }),
     'renewed sign-in of the peer': async () => refresh([await peerOnRedis()], { loadCores: LOAD_CORE, flow: SIGN_IN }),
@@ -202,6 +207,7 @@ interface Flow {
 }
 
 const FOR_API: Flow = { agreement: 'api', request: requestTokens };
+const LOCAL_LOAD = { loadCores: LOAD_CORE, flow: FOR_API };
 const SIGN_IN: Flow = { agreement: 'api and sign-in', request: requestSignIn };
 
 async function redeem({ server, redis, codes }: TokenService, { agreement, request }: Flow): Promise<Workload> {
@@ -261,8 +267,16 @@ async function startGrantryService(
   options: { readonly folder: string; readonly cores: string; readonly tree?: string },
 ): Promise<TokenService> {
   const server = await startGrantry({ redisUrl: redis.url, ...options });
-  const file = join(options.tree ?? '.', 'bench/grantry-codes.ts');
-  return { server, redis, codes: codesMadeBy(file, server, redis) };
+  const file = join(options.tree ?? '.', GRANTRY_CODES);
+  return { server, redis, codes: codesMadeBy(file, { server, redis }) };
+}
+
+/** One server, with codes of its local users and codes of people of its identity provider. */
+async function startPeopleService(redis: RedisServer): Promise<Readonly<Record<'local' | 'ofProvider', TokenService>>> {
+  const { origin: provider } = await startProvider();
+  const local = await startGrantryService(redis, { folder: manifestFolder({ provider }), cores: SERVER_CORE });
+  const { server } = local;
+  return { local, ofProvider: { server, redis, codes: codesMadeBy(GRANTRY_CODES, { server, redis, provider }) } };
 }
 
 /** Two processes of one server, a core each; Redis is where there is room. */
@@ -280,12 +294,20 @@ async function startPeer(...redisUrl: readonly string[]): Promise<PinnedServer> 
 
 async function startPeerService(redis: RedisServer): Promise<TokenService> {
   const server = await startPeer(redis.url);
-  return { server, redis, codes: codesMadeBy('bench/peer/peer-codes.ts', server, redis) };
+  return { server, redis, codes: codesMadeBy('bench/peer/peer-codes.ts', { server, redis }) };
 }
 
-function codesMadeBy(file: string, { origin: issuer }: PinnedServer, { url: redisUrl }: RedisServer) {
+/** @param of.provider whose people they are; default: local users */
+function codesMadeBy(
+  file: string,
+  {
+    server: { origin: issuer },
+    redis: { url: redisUrl },
+    provider,
+  }: { readonly server: PinnedServer; readonly redis: RedisServer; readonly provider?: string },
+) {
   return async (count: number, agreement: Agreement): Promise<readonly string[]> => {
-    const order: CodeOrder = { redisUrl, issuer, count, agreement };
+    const order: CodeOrder = { redisUrl, issuer, count, agreement, ...(provider !== undefined && { provider }) };
     return (await runPinned(LOAD_CORE, file, order)) as readonly string[];
   };
 }

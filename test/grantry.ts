@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
+import type { Blocks } from '../src/login/blocks.ts';
 import { hashPassword, LocalUsers } from '../src/login/local/local-users.ts';
 import { memoryStores } from '../src/memory/stores.ts';
 import type { NonceRule } from '../src/oauth/dpop/nonces.ts';
@@ -30,6 +31,7 @@ import { MutualTls } from '../src/processes/mutual-tls/mutual-tls.ts';
 import { authenticStores } from '../src/processes/token-server/authentic-stores.ts';
 import type { ClientUsage } from '../src/processes/token-server/client-usage.ts';
 import { assembleTokenServer, type TokenServer } from '../src/processes/token-server/token-server.ts';
+import type { UsersSecretsState } from '../src/processes/token-server/token-server-options.ts';
 import { assembleUserChanges } from '../src/processes/token-server/user-changes.ts';
 import { freePort } from './free-port.ts';
 import { Oracle } from './oracle.ts';
@@ -73,6 +75,8 @@ export interface GrantryOptions {
   readonly users?: Readonly<Record<string, string>>;
   /** Instead of `users`. */
   readonly owners?: People;
+  /** The blocks of people of providers. Default: none. */
+  readonly blocks?: Blocks;
   /** Default: `http://127.0.0.1:<port>`. An https issuer is still served over plain http, as behind a proxy. */
   readonly issuer?: string;
   /** Of the public listener; the admin port is the next one. Default: free ones. */
@@ -103,6 +107,8 @@ export interface GrantryOptions {
   readonly replica?: ReplicaApi;
   /** The state of a users file. Default: none. */
   readonly usersFile?: { readonly fault: string | undefined };
+  /** The state of Secrets with users. Default: none. */
+  readonly usersSecrets?: UsersSecretsState;
   /** Made over the registry of this grantry. */
   readonly usage?: (registry: RegistryRef, clock: Clock) => ClientUsage;
 }
@@ -215,6 +221,7 @@ function testClient({ secret, ...given }: TestClient): Client {
     resourceServerAudiences: [],
     admittedBy: 'policy',
     consent: 'Required',
+    signIn: undefined,
     requireState: false,
     idTokens: { signingAlgorithm: 'RS256', lifetimeSeconds: 3600 },
     ...given,
@@ -306,6 +313,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     clock,
     random,
     owners,
+    ...(options.blocks && { blocks: options.blocks }),
     peppers: [pepper],
     clusterIssuer: options.clusterIssuer ?? {
       current: () => Promise.reject(clusterIssuerUnavailable('unreachable')),
@@ -314,6 +322,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     timeouts: { check: 50, ...options.timeouts },
     ...(options.replica && { replica: options.replica }),
     ...(options.usersFile && { usersFile: options.usersFile }),
+    ...(options.usersSecrets && { usersSecrets: options.usersSecrets }),
     ...(options.usage && { usage: options.usage(registry, clock) }),
   });
   const userChanges =

@@ -84,9 +84,11 @@ export const FOLDERS: Record<string, readonly string[]> = {
     admin: ['server', 'metrics'],
   }),
   ...rows('login', {
-    local: [],
+    'blocks.ts': [],
+    'blocked-people.ts': ['blocks.ts'],
+    local: ['blocks.ts'],
     upstream: [],
-    'everyone.ts': [],
+    'everyone.ts': ['blocked-people.ts'],
   }),
   manifests: [],
   memory: [],

@@ -88,7 +88,7 @@ const RULES = [
   ...numbered('DISCOVERY-', 2),
   ...numbered('RPL-', 6),
   ...numbered('BCL-', 4),
-  ...numbered('UPSTREAM-', 11),
+  ...numbered('UPSTREAM-', 12),
   ...numbered('F2-', 3),
   ...numbered('9110-', 2),
   ...numbered('9470-', 1),
@@ -107,9 +107,9 @@ const RULES = [
   ...numbered('D', 8),
   ...numbered('M', 4),
   ...numbered('S', 8),
-  ...numbered('U', 13),
+  ...numbered('U', 14),
   ...numbered('T', 9),
-  ...numbered('I', 20),
+  ...numbered('I', 23),
 ];
 
 describe('docs/scope.md', () => {

@@ -19,6 +19,12 @@ export const SCOPE = 'load';
 export const OPENID_SCOPES = ['openid', 'profile', 'email'] as const;
 /** What each person is known by. */
 export const PERSON = { displayName: 'Ada', email: 'ada@example.com' } as const;
+/** The identity provider of servers that have one: its name, and what they have of it. */
+export const PROVIDER = {
+  name: 'corp',
+  clientId: 'grantry',
+  clientSecret: 'a-secret-for-the-provider-under-load',
+} as const;
 export const REDIRECT_URI = 'https://app.example.com/callback';
 /** The pair of RFC 7636 appendix B. */
 const CODE_VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
@@ -101,6 +107,8 @@ export interface CodeOrder {
   readonly issuer: string;
   readonly count: number;
   readonly agreement: Agreement;
+  /** The issuer of the provider whose people they are; without it they are local users. */
+  readonly provider?: string;
 }
 
 export type Headers = Readonly<Record<string, string>>;

@@ -24,6 +24,10 @@ export interface PinnedProcess {
 /** A server that answers requests at `origin`. */
 export interface PinnedServer extends PinnedProcess {
   readonly origin: string;
+  /** What it holds of the machine's memory now. */
+  residentMegabytes(): number;
+  /** Ends it. */
+  stop(): Promise<void>;
 }
 
 /** With what Node runs grantry's image; the others it is compared with, too. */
@@ -51,7 +55,17 @@ export async function startServer({
   const child = start(cores, [process.execPath, ...NODE_OPTIONS, ...args(port)], { output: 'ignore', environment });
   const origin = `http://127.0.0.1:${port}`;
   await answers(`${origin}${probe}`, child);
-  return { origin, cpuMicroseconds: () => cpuMicroseconds(child) };
+  return {
+    origin,
+    cpuMicroseconds: () => cpuMicroseconds(child),
+    residentMegabytes: () => residentMegabytes(child),
+    async stop() {
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+      started.delete(child);
+    },
+  };
 }
 
 /** Starts any program. */
@@ -123,4 +137,9 @@ function cpuMicroseconds(child: ChildProcess): number {
   const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * microsecondsPerTick;
+}
+
+function residentMegabytes(child: ChildProcess): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1024;
 }

@@ -1,4 +1,4 @@
-// The programs that tests sign in to through grantry, as others run them: built or installed at the first use, into our cache
+// The programs that tests sign in to through grantry, and a provider that grantry signs people in by, as others run them: built or installed at the first use, into our cache
 // where they are ours to keep. By itself: `node scripts/consumers/consumer-programs.mjs NAME` prints on stdout what the program
 // is started by, and everything else on stderr.
 
@@ -11,6 +11,7 @@ import { springBoot } from './spring-boot.mjs';
 
 /** How each is had; each answers what the program is started by, or throws a sentence. */
 const PROGRAMS = {
+  dex: goProgram('dex', 'github.com/dexidp/dex/cmd/dex'),
   'go-oidc': goProgram('go-oidc', '.'),
   kubelogin: goProgram('kubelogin', 'github.com/int128/kubelogin'),
   'oauth2-proxy': goProgram('oauth2-proxy', 'github.com/oauth2-proxy/oauth2-proxy/v7'),

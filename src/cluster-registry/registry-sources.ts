@@ -3,7 +3,11 @@
 
 import type { Logger } from 'pino';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
-import { PARTS_SELECTOR, PROVIDER_SECRETS_SELECTOR } from '../kubernetes/objects/release-parts.ts';
+import {
+  PARTS_SELECTOR,
+  PROVIDER_SECRETS_SELECTOR,
+  USERS_SECRETS_SELECTOR,
+} from '../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
   IDENTITY_PROVIDERS,
@@ -24,7 +28,7 @@ import type { ObjectView } from '../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../oauth/ports/ports.ts';
 import { clientKeeper } from './kept-client.ts';
-import { keptOfSecret } from './release-secrets.ts';
+import { keptOfSecret, keptUsersSecret } from './release-secrets.ts';
 import { keptProvider } from './served-providers.ts';
 import { keptResource } from './served-resources.ts';
 
@@ -53,6 +57,7 @@ export interface RegistrySourcesOptions {
     readonly signingKey: (change: ObjectChange) => void;
     readonly provider: (change: ObjectChange) => void;
     readonly providerSecret: (change: ObjectChange) => void;
+    readonly usersSecret: (change: ObjectChange) => void;
     readonly secret: (change: ObjectChange) => void;
   };
   /** Called for each reflector after its first list. */
@@ -65,6 +70,8 @@ export class RegistrySources {
   readonly signingKeys: ObjectView;
   readonly providers: Pick<ObjectView, 'objects'>;
   readonly providerSecrets: Pick<ObjectView, 'get'>;
+  /** The Secrets of the release namespace of the type for users. */
+  readonly usersSecrets: Pick<ObjectView, 'objects'>;
   readonly secrets: Pick<ObjectView, 'get'>;
   readonly #options: RegistrySourcesOptions;
   readonly #reflectors: readonly (readonly [Resource, Reflector])[];
@@ -110,8 +117,13 @@ export class RegistrySources {
       namespace: releaseNamespace,
       fieldSelector: PROVIDER_SECRETS_SELECTOR,
     });
+    const usersSecrets = this.#reflector(SECRETS, onChange.usersSecret, {
+      namespace: releaseNamespace,
+      fieldSelector: USERS_SECRETS_SELECTOR,
+      keep: keptUsersSecret,
+    });
     [this.policies, this.namespaces, this.signingKeys, this.secrets] = [policies, namespaces, signingKeys, secrets];
-    [this.providers, this.providerSecrets] = [providers, providerSecrets];
+    [this.providers, this.providerSecrets, this.usersSecrets] = [providers, providerSecrets, usersSecrets];
     this.#reflectors = [
       ...clients.map((reflector) => [OAUTH_CLIENTS, reflector] as const),
       ...resources.map((reflector) => [PROTECTED_RESOURCES, reflector] as const),
@@ -121,6 +133,7 @@ export class RegistrySources {
       [SECRETS, secrets],
       [IDENTITY_PROVIDERS, providers],
       [SECRETS, providerSecrets],
+      [SECRETS, usersSecrets],
     ];
   }
 

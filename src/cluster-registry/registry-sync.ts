@@ -7,6 +7,7 @@ import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import { admitPolicies } from '../admission/policies/admit-policies.ts';
 import type { Policy } from '../admission/policies/policy-violations.ts';
 import type { SingleSecret } from '../admission/references/secret-parts.ts';
+import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import { labelsOf } from '../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
@@ -41,6 +42,8 @@ export interface RegistryListeners {
   readonly onSwap: (swap: RegistrySwap) => void;
   /** Called when the Secret of a part with a single Secret may have changed. */
   readonly onSecret: () => void;
+  /** Called when a Secret with users changed, once a registry is served. */
+  readonly onUsers: () => void;
 }
 
 export interface RegistrySwap {
@@ -113,6 +116,7 @@ export class RegistrySync implements RegistryRef {
         signingKey: () => this.#signingKeyChanged(),
         provider: () => this.#providersChanged(),
         providerSecret: () => this.#providersChanged(),
+        usersSecret: () => this.#usersChanged(),
         secret: (change) => this.#secretChanged(change),
       },
       onSynced: () => this.#scheduleSync(),
@@ -163,6 +167,11 @@ export class RegistrySync implements RegistryRef {
   /** The state of every IdentityProvider, by uid; none before the first swap. */
   get servedProviders(): ReadonlyMap<string, ServedProviderState> {
     return this.#served ? this.#providers.served : new Map();
+  }
+
+  /** The Secrets with users of the release namespace; all of them once a registry is served. */
+  usersSecrets(): Iterable<KubernetesObject> {
+    return this.#sources.usersSecrets.objects();
   }
 
   /** The text of a part's single Secret; undefined while it is missing. */
@@ -225,6 +234,10 @@ export class RegistrySync implements RegistryRef {
   #providersChanged(): void {
     this.#providers.changed();
     this.#scheduleSync();
+  }
+
+  #usersChanged(): void {
+    if (this.#served) this.#listeners?.onUsers();
   }
 
   #secretChanged(change: ObjectChange): void {

@@ -10,7 +10,8 @@ import {
 } from '../admission/client-secrets/client-verifier.ts';
 import { importKeySecret, readKeySecret, type StoredKey } from '../admission/keys/key-secret.ts';
 import { servedKeys } from '../admission/keys/served-keys.ts';
-import { PART_LABEL, type SingleSecret } from '../admission/references/secret-parts.ts';
+import { fieldsOf } from '../admission/kinds/manifest.ts';
+import { PART_LABEL, type SingleSecret, USERS_SECRET } from '../admission/references/secret-parts.ts';
 import { textOfSingle } from '../kubernetes/objects/release-parts.ts';
 import { type KubernetesObject, objectKey } from '../kubernetes/objects/resources.ts';
 import { sourceOf } from '../kubernetes/objects/source-object.ts';
@@ -34,6 +35,14 @@ export function keptOfSecret(object: KubernetesObject, key: string): KubernetesO
   if (read !== undefined) return new KeptVerifiers(key, object.metadata, read);
   const { apiVersion, kind, metadata } = object;
   return withoutBallast({ apiVersion, kind, metadata });
+}
+
+/** The cached form of a Secret with users: its list alone. The password of the first user stands beside it. */
+export function keptUsersSecret(object: KubernetesObject): KubernetesObject {
+  const { apiVersion, kind, metadata, type } = object;
+  const list = fieldsOf(object.data)[USERS_SECRET.key];
+  const data = list === undefined ? undefined : { [USERS_SECRET.key]: list };
+  return withoutBallast({ apiVersion, kind, metadata, type, data });
 }
 
 function verifiersIn(object: KubernetesObject | undefined): KeptVerifiers | undefined {

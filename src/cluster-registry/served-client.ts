@@ -12,6 +12,7 @@ import type {
   ResourceReference,
   SenderConstraint,
   ServiceAccountIdentity,
+  SignInLimits,
   TokenSettings,
 } from '../oauth/registry/client.ts';
 
@@ -181,6 +182,10 @@ export class ServedClient implements Client {
 
   get consent(): Client['consent'] {
     return this.#template.consent;
+  }
+
+  get signIn(): SignInLimits | undefined {
+    return this.#template.signIn;
   }
 
   get requireState(): boolean {

@@ -5,6 +5,7 @@ import type { PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts'
 import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../oauth/ports/ports.ts';
 import type { IdentityProvider } from '../oauth/registry/identity-provider.ts';
 import { issuerOf } from '../oauth/registry/identity-sources.ts';
+import type { BlockedPeople } from './blocked-people.ts';
 
 export interface EveryoneOptions {
   /** The local users. */
@@ -12,6 +13,8 @@ export interface EveryoneOptions {
   readonly persons: PersonStore;
   readonly providers: Providers;
   readonly clock: Clock;
+  /** The people of providers that are blocked one by one. */
+  readonly blocked: Pick<BlockedPeople, 'revokedBefore'>;
 }
 
 /** The providers of now. */
@@ -26,12 +29,14 @@ export class Everyone implements People {
   readonly #persons: PersonStore;
   readonly #providers: Providers;
   readonly #clock: Clock;
+  readonly #blocked: EveryoneOptions['blocked'];
 
-  constructor({ users, persons, providers, clock }: EveryoneOptions) {
+  constructor({ users, persons, providers, clock, blocked }: EveryoneOptions) {
     this.#users = users;
     this.#persons = persons;
     this.#providers = providers;
     this.#clock = clock;
+    this.#blocked = blocked;
   }
 
   get takesPasswords(): boolean {
@@ -51,9 +56,7 @@ export class Everyone implements People {
     const user = await this.#users.find(subject);
     if (user !== undefined || this.#providers.count === 0) return user;
     const record = await this.#persons.read(subject);
-    if (record === undefined) return undefined;
-    const person = personOf(record);
-    return this.revokedBefore(person) === Number.POSITIVE_INFINITY ? undefined : person;
+    return record && this.#current(record);
   }
 
   revokedBefore(person: Person): number {
@@ -65,25 +68,31 @@ export class Everyone implements People {
     // A provider of the same name that is another party has vouched for none of these people.
     if (provider.type !== type || issuerOf(provider) !== issuer) return Number.POSITIVE_INFINITY;
     if (now >= verifiedAt + provider.verifyEvery) return Number.POSITIVE_INFINITY;
-    const { revokedBefore = 0 } = provider;
+    const revokedBefore = Math.max(provider.revokedBefore ?? 0, this.#blocked.revokedBefore(person));
     return revokedBefore > now ? Number.POSITIVE_INFINITY : revokedBefore;
   }
 
   /**
    * Notes what a provider says of a person now.
-   * @returns who signs in
+   * @returns as {@link find}, by what is noted: another sign-in at the same time may replace it before it can be read
    * @throws StoreUnavailableError
    */
-  async remember(vouched: VouchedPerson, provider: IdentityProvider): Promise<ResourceOwner> {
-    const { subject, username, displayName, email, groups } = vouched;
+  async remember(vouched: VouchedPerson, provider: IdentityProvider): Promise<Person | undefined> {
+    const { subject, username, displayName, email, unverifiedEmail, groups } = vouched;
     const { name, type, verifyEvery } = provider;
-    const record = { subject, provider: name, issuer: issuerOf(provider), type, username, displayName, email, groups };
-    await this.#persons.remember(record, verifyEvery);
-    return { subject, username, displayName: displayName ?? username, credential: undefined };
+    const by = { provider: name, issuer: issuerOf(provider), type };
+    const record = { subject, ...by, username, displayName, email, unverifiedEmail, groups };
+    return this.#current(await this.#persons.remember(record, verifyEvery));
+  }
+
+  #current(record: VouchedRecord): Person | undefined {
+    const person = personOf(record);
+    return this.revokedBefore(person) === Number.POSITIVE_INFINITY ? undefined : person;
   }
 }
 
 function personOf({ subject, username, displayName, email, groups, ...by }: VouchedRecord): Person {
-  const { provider: name, issuer, type, verifiedAt } = by;
-  return { subject, username, displayName, email, groups, provider: { name, issuer, type, verifiedAt } };
+  const { provider: name, issuer, type, unverifiedEmail, verifiedAt } = by;
+  const provider = { name, issuer, type, unverifiedEmail, verifiedAt };
+  return { subject, username, displayName, email, groups, provider };
 }

@@ -20,6 +20,7 @@ import type {
 } from '../oauth/ports/grant-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { StoredAccessToken } from '../oauth/ports/token-stores.ts';
+import { reportedAuthTime } from '../oauth/tokens/auth-time.ts';
 import { keepAccessToken } from './access-tokens.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 import {
@@ -252,7 +253,8 @@ export class MemoryGrants implements GrantStore {
   ): void {
     if (accessToken === undefined) return;
     const token = cappedToken(accessToken, audience, access);
-    const { clientUid, clientId, subject, grantId, authTime } = grant;
+    const { clientUid, clientId, subject, grantId } = grant;
+    const authTime = reportedAuthTime(grant);
     keepAccessToken(this.#accessTokens, { ...token, clientUid, clientId, subject, scope, audience, grantId, authTime });
   }
 

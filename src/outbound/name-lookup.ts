@@ -1,12 +1,13 @@
 // Looks up the addresses of a host at the name servers. getaddrinfo is asked only for names that those do not know: it
 // cannot be stopped, and two calls that wait for a dead name server make all lookups of the process wait, those of other
-// clients and of Redis included.
+// clients and of Redis included. An address and `localhost` are no question for a name server.
 
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import { promisify } from 'node:util';
 
-/** Every address of a host. @param signal may end the lookup */
+/** Every address of a host: of a name, or itself, an IPv6 address in brackets. @param signal may end the lookup */
 export type AddressLookup = (host: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>;
 
 export interface NameLookupOptions {
@@ -27,6 +28,11 @@ const getAddresses = (host: string) => promisify(dnsLookup)(host, { all: true })
 export function nameLookup({ nameServers, system = getAddresses }: NameLookupOptions = {}): AddressLookup {
   return async (host, signal) => {
     signal.throwIfAborted();
+    const address = host.replace(/^\[(.*)\]$/, '$1');
+    const family = isIP(address);
+    if (family !== 0) return [{ address, family }];
+    // RFC 6761 §6.3; the hosts file has it.
+    if (host === 'localhost') return await system(host);
     const resolver = new Resolver(TRIES);
     if (nameServers !== undefined) resolver.setServers(nameServers);
     const cancel = () => resolver.cancel();

@@ -59,6 +59,23 @@ describe('a row', () => {
     expect(workloadsFor(['redeem'], TREE_ROWS)).toEqual(Object.keys(workloads));
   });
 
+  it('of a person of a provider divides the cost of a local one by it, and has its floor', () => {
+    const row = (ofProvider: number) => {
+      const workloads = {
+        'refresh of a local person': measurement(85),
+        'refresh of a person of a provider': measurement(ofProvider),
+      };
+      return rowsOf([{ workloads, signatureMicroseconds: 20 }], ['people of a provider'])[0];
+    };
+    expect(row(100)).toMatchObject({ median: 0.85, verdict: 'floor' });
+    expect(row(125)).toMatchObject({ median: 0.68, verdict: 'below' });
+    expect(row(85)).toMatchObject({ median: 1, verdict: 'goal' });
+    expect(workloadsFor(['people of a provider'])).toEqual([
+      'refresh of a local person',
+      'refresh of a person of a provider',
+    ]);
+  });
+
   it('without a target is reported and not judged', () => {
     const side = (requestsPerSecond: number) => ({ ...measurement(100), requestsPerSecond });
     const workloads = { refresh: side(3000), 'refresh of the peer': side(1000) };

@@ -1,7 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../src/login/local/local-users.ts';
-import { parseUsers } from '../../src/login/local/users-yaml.ts';
 import { systemClock } from '../../src/processes/lifecycle/machine.ts';
 import { type Grantry, PKCE, startGrantry, type TestClient } from '../grantry.ts';
 import { TokenCalls } from '../http/protocol/token-calls.ts';
@@ -50,7 +49,7 @@ describe.skipIf(NO_CHROMIUM)('the account page in Chromium', () => {
     grantry = await startGrantry({
       owners: new LocalUsers({
         clock: systemClock,
-        users: parseUsers([{ username: 'demo', displayName: 'Demo Person', passwordHash, email: EMAIL, groups: [] }]),
+        users: [{ username: 'demo', displayName: 'Demo Person', passwordHash, email: EMAIL, groups: [] }],
       }),
       clients: [shop, ...others],
       resources: [NOTES],

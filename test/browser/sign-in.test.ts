@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../src/login/local/local-users.ts';
-import { parseUsers } from '../../src/login/local/users-yaml.ts';
 import { systemClock } from '../../src/processes/lifecycle/machine.ts';
 import { type Grantry, PKCE, startGrantry } from '../grantry.ts';
 import { aClient } from '../oauth/a-client.ts';
@@ -72,9 +71,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     grantry = await startGrantry({
       owners: new LocalUsers({
         clock: systemClock,
-        users: parseUsers([
-          { username: 'demo', displayName: 'Demo Person', passwordHash, email: EMAIL, groups: GROUPS },
-        ]),
+        users: [{ username: 'demo', displayName: 'Demo Person', passwordHash, email: EMAIL, groups: GROUPS }],
       }),
       rateLimits: true,
       clients: [web(site.port), NATIVE],

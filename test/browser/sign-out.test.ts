@@ -4,7 +4,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../src/login/local/local-users.ts';
-import { parseUsers } from '../../src/login/local/users-yaml.ts';
 import { secretVerifier } from '../../src/oauth/registry/client-secret.ts';
 import { systemClock } from '../../src/processes/lifecycle/machine.ts';
 import { basic, type Grantry, PKCE, startGrantry } from '../grantry.ts';
@@ -44,7 +43,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-out in Chromium', () => {
     bye = `http://localhost:${site.port}/bye`;
     const users = [{ username: 'demo', passwordHash: await hashPassword(PASSWORD) }];
     grantry = await startGrantry({
-      owners: new LocalUsers({ clock: systemClock, users: parseUsers(users) }),
+      owners: new LocalUsers({ clock: systemClock, users }),
       clients: [web(site.port)],
     });
   });

@@ -142,6 +142,13 @@ it.each<[string, readonly string[], readonly string[]]>([
     [...MINIMAL, '--set-json', 'commonLabels={"app.kubernetes.io/name":"a"}'],
     ['commonLabels', 'app.kubernetes.io/name'],
   ],
+  [
+    'a first user beside a file with all users',
+    [...MINIMAL, '--set', 'users.initialUser=ada,users.existingSecret=people'],
+    ['users.initialUser', 'users.existingSecret'],
+  ],
+  ['a first user with white space around', [...MINIMAL, '--set', 'users.initialUser=ada '], ['initialUser']],
+  ['a first user whose name is a number', [...MINIMAL, '--set', 'users.initialUser=7'], ['initialUser']],
   ['a webhook secret without a webhook', [...MINIMAL, '--set', 'webhook.existingSecret=a'], ['webhook.url']],
   [
     'half of a pair of certificate and key',

@@ -220,6 +220,15 @@ describe('the chart', () => {
     expect(await notes(MINIMAL)).not.toContain('jwksUri');
   });
 
+  it('says after the install how to read the password of the first user, and nothing of it without one', async () => {
+    const text = await notes([...MINIMAL, '--set', 'users.initialUser=ada lovelace']);
+    expect(text).toContain('ada lovelace signs in at https://id.example.com/account');
+    expect(text).toContain(
+      `kubectl -n grantry-system get secret grantry-initial-user -o go-template='{{.data.password | base64decode}}{{"\\n"}}'`,
+    );
+    expect(await notes(MINIMAL)).not.toContain('grantry-initial-user');
+  });
+
   it.each([
     ['default', []],
     ['shop', ['--set', 'watchNamespaces={shop}']],
@@ -454,7 +463,9 @@ describe('the chart', () => {
     const [config] = ofKind(await render(args), 'ConfigMap');
     const environment = config?.data as Record<string, string>;
     // The replicas are found by their Service, a user in a file is not one in a variable as well, and only redis.dev has a generated password.
-    const others = ['GRANTRY_SERVER_ADMIN_URLS', 'GRANTRY_REDIS_USERNAME', 'GRANTRY_GENERATE_REDIS_PASSWORD'];
+    const others = ['SERVER_ADMIN_URLS', 'REDIS_USERNAME', 'INITIAL_USER', 'GENERATE_REDIS_PASSWORD'].map(
+      (name) => `GRANTRY_${name}`,
+    );
     const known = variableReference().filter(({ name }) => !others.includes(name));
     expect(Object.keys(environment).sort()).toEqual(known.map(({ name }) => name).sort());
     expect(readSettings({ environment })).toMatchObject({

@@ -108,6 +108,19 @@ describe('the admitted clients', () => {
     expect(clients.servedState('uid-two')).toEqual({ generation: 2, secretRevision: 1 });
   });
 
+  it('given limits of sign-in → serve each client with its own, and a change of them', () => {
+    add(
+      object('one'),
+      object('two', { signIn: { identityProviders: ['corp', 'local'], groups: ['corp:ops'] } }),
+      object('three', { signIn: { identityProviders: [], groups: [] } }),
+    );
+    const limits = () => ['one', 'two', 'three'].map((name) => serve().registry.find(`team.${name}`)?.signIn);
+    const ofTwo = { identityProviders: ['corp', 'local'], groups: ['corp:ops'] };
+    expect(limits()).toEqual([undefined, ofTwo, undefined]);
+    add(object('one', { signIn: { groups: ['dev'] } }, { generation: 2 }), object('two', {}, { generation: 2 }));
+    expect(limits()).toEqual([{ identityProviders: [], groups: ['dev'] }, undefined, undefined]);
+  });
+
   it('report a judgement only once it is served', () => {
     add(object('one'));
     clients.put(object('one', { suspended: true }, { generation: 2 }));

@@ -132,6 +132,7 @@ it('a served client says what the judge said', () => {
     defaultAudience: 'urn:b',
     resourceServerAudiences: ['urn:c'],
     consent: 'Skip',
+    signIn: { identityProviders: ['local'], groups: ['a'] },
     requireState: true,
     clientUri: 'https://a.example',
     policyUri: 'https://b.example',

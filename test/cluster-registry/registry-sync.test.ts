@@ -256,7 +256,7 @@ describe('the registry of a token server', () => {
       swaps.push(swap);
       onSwapped();
     };
-    sync.start({ onSwap, onSecret: () => onSecret() });
+    sync.start({ onSwap, onSecret: () => onSecret(), onUsers: () => {} });
     await sync.whenServing();
   }
   const keyIds = () => sync.current.keys.jwks.keys.map(({ kid }) => kid);
@@ -279,7 +279,7 @@ describe('the registry of a token server', () => {
 
   it('answers the generation of each resource that it judged, served or refused, and of no other', async () => {
     expect(sync.servedResource('uid-ProtectedResource-notes')).toBeUndefined();
-    sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => {} });
+    sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => {}, onUsers: () => {} });
     await sync.whenServing();
     expect(sync.servedResource('uid-ProtectedResource-notes')).toEqual({ generation: 1 });
     expect(sync.servedResource('uid-OAuthClient-web')).toBeUndefined();
@@ -462,7 +462,7 @@ describe('the registry of a token server', () => {
     const passes = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000);
     const { secret, keyId } = await key();
     cluster.has('secrets', secret);
-    sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => onSecret() });
+    sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => onSecret(), onUsers: () => {} });
     await until('it serves', async () => {
       await passes(1);
       return isServed() && keyIds().length > 0;

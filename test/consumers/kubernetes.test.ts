@@ -6,22 +6,23 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { decodeProtectedHeader } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CertificateMaker, type MadeCertificate } from '../client-certificates.ts';
 import { ApiServer } from '../cluster/setup/api-server.ts';
 import { freePort } from '../free-port.ts';
 import { succeeds, until } from '../until.ts';
+import { Dex } from './setup/dex.ts';
 import { EXAMPLE_ISSUER, Examples } from './setup/examples.ts';
 import { startGrantryProvider } from './setup/grantry-provider.ts';
 import { KUBELOGIN_ADDRESS, kubeloginUser } from './setup/kubectl-user.ts';
 import { describeConsumers } from './setup/programs.ts';
 import { ALGORITHMS, type IdTokenAlgorithm, PERSON, type Provider } from './setup/provider.ts';
-import { Visitor } from './setup/visitor.ts';
+import { type AnsweredPages, Visitor } from './setup/visitor.ts';
 
 const PREFIX = 'grantry:';
 
-await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
+await describeConsumers(['kubernetes', 'kubelogin', 'dex'], (assets, kubelogin, dexProgram) => {
   const maker = new CertificateMaker();
   const examples = new Examples();
   const kubeconfig = join(maker.folder, 'kubeconfig');
@@ -80,11 +81,11 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     return kubeloginUser(examples.file('kubernetes/kubeconfig.yaml', addresses()), place, ...more);
   }
 
-  /** By kubelogin without a token of before. */
-  async function signIn(): Promise<unknown> {
+  /** By kubelogin without a token of before. @param others as of {@link Visitor} */
+  async function signIn(...others: readonly AnsweredPages[]): Promise<unknown> {
     const answered = whoami(byKubelogin());
     await until('kubelogin listens', () => succeeds(fetch(listens, { redirect: 'manual' })));
-    await new Visitor(provider).visit(listens);
+    await new Visitor(provider, ...others).visit(listens);
     return await answered;
   }
 
@@ -146,6 +147,32 @@ await describeConsumers(['kubernetes', 'kubelogin'], (assets, kubelogin) => {
     provider.setName(undefined);
     expect(await signIn()).toMatchObject({ username: expect.stringMatching(`^${PREFIX}.+`), groups: known([]).groups });
     expect(await whoami(byKubelogin())).not.toHaveProperty(['extra', 'grantry.dev/name']);
+  });
+
+  describe('given a person of another identity provider, with groups of local users and of the cluster', () => {
+    const groups = [...PERSON.groups, 'system:masters'];
+    let dex: Dex;
+    beforeAll(async () => {
+      dex = await Dex.start({ program: dexProgram, callback: `${provider.issuer}/login/callback/dex`, groups });
+    });
+    afterAll(() => dex?.stop());
+    afterEach(() => provider.setIdentityProviders([]));
+
+    it.each(['dex:', ''])(
+      '→ each has the prefix "%s" behind that of the API server, and a subject of its own',
+      async (prefix) => {
+        await signWith('RS256');
+        const local = (await signIn()) as { readonly username: string };
+        rmSync(tokens, { recursive: true, force: true });
+        await provider.setIdentityProviders([dex.identityProvider({ groups: { include: ['**'], prefix } })]);
+        const person = (await signIn(dex)) as { readonly username: string; readonly groups: readonly string[] };
+        expect(person.groups.toSorted()).toEqual(
+          [...groups.map((group) => `${PREFIX}${prefix}${group}`), 'system:authenticated'].toSorted(),
+        );
+        expect(person.username).toMatch(/^grantry:usr_/);
+        expect(person.username).not.toBe(local.username);
+      },
+    );
   });
 
   // It keeps a key set as long as that may be cached, and looks for no unknown key before: the next ones are published early.

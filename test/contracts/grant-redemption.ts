@@ -5,6 +5,7 @@ import type { GrantStore, RedeemRequest } from '../../src/oauth/ports/grant-stor
 import {
   accessRequest,
   CODE_LIFETIME,
+  DAY,
   digest,
   issued,
   MINUTE,
@@ -12,6 +13,7 @@ import {
   redeemed,
   redeemRequest,
   rotateRequest,
+  SECOND,
   SECRET_HASH,
   SHARD,
   sampleGrant,
@@ -326,6 +328,32 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
         const given = { scope: ['read'], audience: 'https://files.example' };
         expect(await world.stores.accessTokens.read(accessToken.tokenId)).toEqual(tokenOf(grant, accessToken, given));
       });
+
+      it.each([
+        ['earlier', -DAY, -DAY],
+        ['later', SECOND, 0],
+      ])(
+        'gives it the earlier time where that at the provider is %s, and the grant keeps both',
+        async (_, by, told) => {
+          const { authTime } = sampleGrant();
+          const upstreamAuthTime = authTime + by;
+          const grant = await issued(grants, { upstreamAuthTime });
+          const now = Math.floor(world.now() / 1000);
+          const token = () => ({
+            tokenId: `${SHARD}.${uniqueId()}`,
+            issuedAtSeconds: now,
+            expiresAtSeconds: now + 600,
+          });
+          const [first, second] = [token(), token()];
+          const both = { grant: { authTime, upstreamAuthTime } };
+          expect(await grants.redeem(redeemRequest(grant, { accessToken: first }))).toMatchObject(both);
+          expect(await grants.rotate(rotateRequest(grant, 0, { accessToken: second }))).toMatchObject(both);
+          expect(await grants.read(grant.grantId)).toMatchObject(both);
+          for (const { tokenId } of [first, second]) {
+            expect((await world.stores.accessTokens.read(tokenId))?.authTime).toBe(authTime + told);
+          }
+        },
+      );
 
       it('does not restore a revoked token when the attempt is repeated', async () => {
         const grant = await issued(grants);

@@ -93,10 +93,15 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
       expect(await sessions.use(session.sessionId)).toBeUndefined();
     });
 
-    it('keeps where the person signed in, and succeeds a session without that', async () => {
+    it('keeps where and by which provider the person signed in, and succeeds a session without that', async () => {
       const { sessions } = world.stores;
       const former = await signedIn();
-      const place = { address: '2001:db8::1', browser: 'Samsung Internet' };
+      const place = {
+        address: '2001:db8::1',
+        browser: 'Samsung Internet',
+        provider: 'corp',
+        upstreamAuthTime: former.authTime - DAY,
+      };
       const session = await sessions.create(sampleSession(place), undefined, former);
       expect(session).toMatchObject(place);
       expect(await sessions.list('usr_alice')).toEqual([session]);

@@ -52,6 +52,15 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
       expect(await world.stores.persons.read(record.subject)).toEqual(found);
     });
 
+    it('with an address that is not verified → found with it', async () => {
+      const record = vouchedRecord({ email: undefined, unverifiedEmail: 'eve@corp.example.com' });
+      const found = await noted(record, DAY);
+      expect([found.unverifiedEmail, await world.stores.persons.read(record.subject)]).toEqual([
+        'eve@corp.example.com',
+        found,
+      ]);
+    });
+
     it('is known until just before the lifetime ends', async () => {
       const { subject } = await noted(vouchedRecord(), DAY);
       world.advance(DAY - world.tick);

@@ -1,6 +1,8 @@
 // People of identity providers beside local users: how long a provider's word counts, and what ends it.
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import { BlockedPeople } from '../../src/login/blocked-people.ts';
+import { Blocks } from '../../src/login/blocks.ts';
 import { Everyone } from '../../src/login/everyone.ts';
 import { LocalUsers } from '../../src/login/local/local-users.ts';
 import { memoryStores } from '../../src/memory/stores.ts';
@@ -18,12 +20,18 @@ const ADA = {
   authTime: undefined,
 };
 const DAY = 86_400_000;
+const corp = anOidcProvider;
 
 let clock: TestClock;
 let persons: PersonStore;
 let served: IdentityProvider[];
 let users: LocalUsers;
 let people: Everyone;
+let blocks: Blocks;
+let ended: [string, number | undefined][];
+let faults: unknown[];
+/** What ending fails with. */
+let end: (() => Promise<void>) | undefined;
 beforeEach(() => {
   clock = new TestClock();
   persons = sealing(memoryStores({ clock }).persons);
@@ -35,7 +43,15 @@ beforeEach(() => {
       return served.length;
     },
   };
-  people = new Everyone({ users, persons, providers, clock });
+  blocks = new Blocks();
+  [ended, faults, end] = [[], [], undefined];
+  const blocked = new BlockedPeople({
+    blocks,
+    clock,
+    end: async (subject, before) => (end === undefined ? void ended.push([subject, before]) : end()),
+    onFault: (fault) => void faults.push(fault),
+  });
+  people = new Everyone({ users, persons, providers, clock, blocked });
 });
 
 /** As the server has it: each record gets its MAC. */
@@ -61,16 +77,32 @@ async function signedIn() {
 describe('a person of a provider', () => {
   it('that vouched → found, with what it said', async () => {
     const verifiedAt = clock.now();
-    expect(await people.remember(ADA, anOidcProvider())).toEqual({
-      subject: ADA.subject,
-      username: 'ada',
-      displayName: 'ada',
-      credential: undefined,
-    });
     const provider = { name: 'corp', issuer: 'https://corp.example.com', type: 'OIDC', verifiedAt };
-    const { authTime: _unknown, ...told } = ADA;
-    expect(await people.find(ADA.subject)).toEqual({ ...told, provider });
+    const { authTime: _unknown, ...said } = ADA;
+    expect(await people.remember(ADA, anOidcProvider())).toEqual({ ...said, provider });
+    expect(await people.find(ADA.subject)).toEqual({ ...said, provider });
     expect(people.revokedBefore(await signedIn())).toBe(0);
+  });
+
+  it('who signs in twice at once, for the first time → known at both, though neither record can be read yet', async () => {
+    const store = memoryStores({ clock }).persons;
+    persons.read = (subject) => store.read(subject);
+    persons.remember = async (record, lifetime) => {
+      const stamped = await store.remember(record, lifetime);
+      clock.advance(1);
+      await store.remember(record, lifetime);
+      await store.seal(stamped, 'mac');
+      return stamped;
+    };
+    expect(await people.remember(ADA, anOidcProvider())).toMatchObject({ subject: ADA.subject });
+    expect(await people.find(ADA.subject)).toBeUndefined();
+  });
+
+  it('who is revoked until later, or whose provider is suspended meanwhile → does not sign in', async () => {
+    for (const changes of [{ revokedBefore: clock.now() + 1 }, { isSuspended: true }]) {
+      served = [anOidcProvider(changes)];
+      expect(await people.remember(ADA, anOidcProvider())).toBeUndefined();
+    }
   });
 
   it('is known until `verifyEvery` after that, and again from the next sign-in on', async () => {
@@ -134,5 +166,67 @@ describe('a local user', () => {
     served = [];
     persons.read = () => Promise.reject(new Error('no store is read'));
     expect(await people.find('usr_other')).toBeUndefined();
+  });
+});
+
+describe('a person of a provider that a block means', () => {
+  const [byName, byAddress] = [
+    { provider: 'corp', username: 'ADA', disabled: true },
+    { provider: 'corp', email: 'Ada@home.example.com', disabled: true },
+  ];
+  const settled = () => new Promise((done) => setImmediate(done));
+
+  it('→ holds nothing, at once, and it is ended once; a later change of the blocks ends it again', async () => {
+    const person = await signedIn();
+    blocks.replace([byName]);
+    expect([people.revokedBefore(person), await people.find(ADA.subject)]).toEqual([
+      Number.POSITIVE_INFINITY,
+      undefined,
+    ]);
+    people.revokedBefore(person);
+    expect(ended).toEqual([[ADA.subject, undefined]]);
+    blocks.replace([]);
+    expect(await people.find(ADA.subject)).toEqual(person);
+    blocks.replace([byName]);
+    people.revokedBefore(person);
+    expect(ended).toHaveLength(2);
+  });
+
+  it('by an address that the provider did not verify → the same, also when the record is read later', async () => {
+    blocks.replace([byAddress]);
+    expect(await signedIn()).toBeDefined();
+    await people.remember(
+      Object.assign({}, ADA, { email: undefined, unverifiedEmail: 'ada@home.example.com' }),
+      corp(),
+    );
+    expect([await people.find(ADA.subject), ended]).toEqual([undefined, [[ADA.subject, undefined]]]);
+    blocks.replace([]);
+    const found = await people.find(ADA.subject);
+    expect([found?.email, found?.provider?.unverifiedEmail]).toEqual([undefined, 'ada@home.example.com']);
+  });
+
+  it('before a time → by that time; ahead → nothing until it has come', async () => {
+    const person = await signedIn();
+    const revokeTokensBefore = clock.now() + 1000;
+    blocks.replace([{ provider: 'corp', username: 'ada', revokeTokensBefore }]);
+    expect(people.revokedBefore(person)).toBe(Number.POSITIVE_INFINITY);
+    clock.advance(1000);
+    expect([await people.find(ADA.subject), people.revokedBefore(person)]).toEqual([person, revokeTokensBefore]);
+    served = [corp({ revokedBefore: revokeTokensBefore - 1 })];
+    expect(people.revokedBefore(person)).toBe(revokeTokensBefore);
+    expect(ended).toEqual([[ADA.subject, undefined]]);
+  });
+
+  it('while the store is away → shut out all the same, and ended by the next request', async () => {
+    const person = await signedIn();
+    blocks.replace([byName]);
+    const fault = new Error('the store is away');
+    end = () => Promise.reject(fault);
+    expect(people.revokedBefore(person)).toBe(Number.POSITIVE_INFINITY);
+    await settled();
+    expect(faults).toEqual([fault]);
+    end = undefined;
+    people.revokedBefore(person);
+    expect(ended).toEqual([[ADA.subject, undefined]]);
   });
 });

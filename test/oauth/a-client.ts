@@ -35,6 +35,7 @@ export function aClient(overrides: Partial<Client> = {}): Client {
     resourceServerAudiences: [],
     admittedBy: 'policy',
     consent: 'Required',
+    signIn: undefined,
     requireState: false,
     tokens: {
       accessTokenFormat: 'jwt',

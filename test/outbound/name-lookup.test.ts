@@ -14,11 +14,14 @@ let server: Socket;
 /** What the name server answers for IPv4: an address, a response code, or nothing at all. */
 let answer: string | number | undefined;
 let askedSystem: string[];
+let questions: number;
 
 beforeEach(async () => {
   askedSystem = [];
+  questions = 0;
   server = createSocket('udp4');
   server.on('message', (query, { port, address }) => {
+    questions += 1;
     if (answer !== undefined) server.send(answerTo(query, answer), port, address);
   });
   server.bind(0, '127.0.0.1');
@@ -26,12 +29,12 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-function lookup(signal = AbortSignal.timeout(5000)) {
+function lookup(signal = AbortSignal.timeout(5000), name = 'keys.test') {
   const system = async (host: string) => {
     askedSystem.push(host);
     return SYSTEM;
   };
-  return nameLookup({ nameServers: [`127.0.0.1:${server.address().port}`], system })('keys.test', signal);
+  return nameLookup({ nameServers: [`127.0.0.1:${server.address().port}`], system })(name, signal);
 }
 
 /** The answer to a query of one question (RFC 1035 §4.1); there is no address but those of IPv4. */
@@ -72,4 +75,19 @@ it('given a name server that never answers → the signal ends the lookup, and t
   stop.abort();
   await expect(found).rejects.toMatchObject({ code: 'ECANCELLED' });
   expect(askedSystem).toEqual([]);
+});
+
+it.each([
+  ['127.0.0.1', { address: '127.0.0.1', family: 4 }],
+  ['[::1]', { address: '::1', family: 6 }],
+])('given the address %s and a dead name server → itself, and no question to either', async (host, address) => {
+  answer = undefined;
+  expect(await lookup(AbortSignal.timeout(5000), host)).toEqual([address]);
+  expect([questions, askedSystem]).toEqual([0, []]);
+});
+
+it('given localhost and a dead name server → that of the system alone', async () => {
+  answer = undefined;
+  expect(await lookup(AbortSignal.timeout(5000), 'localhost')).toEqual(SYSTEM);
+  expect([questions, askedSystem]).toEqual([0, ['localhost']]);
 });

@@ -7,6 +7,9 @@
 {{- if and .Values.webhook.existingSecret (not .Values.webhook.url) -}}
 {{- fail "webhook.existingSecret is set, but webhook.url, where alerts are posted, is not" -}}
 {{- end -}}
+{{- if and .Values.users.initialUser .Values.users.existingSecret -}}
+{{- fail "users.initialUser and users.existingSecret are both set, and the first user is for an install without users: leave users.initialUser empty" -}}
+{{- end -}}
 {{- with .Values.server -}}
 {{- if and .autoscaling.enabled (not (kindIs "invalid" .replicas)) -}}
 {{- fail "server.replicas and server.autoscaling.enabled are both set: set server.replicas=null and server.autoscaling.minReplicas, or server.autoscaling.enabled=false" -}}

@@ -13,6 +13,7 @@
 {{- $_ := set $env "redisWait" .wait -}}
 {{- $_ := set $env "redisStrict" .strict -}}
 {{- end -}}
+{{- $_ := set $env "initialUser" .Values.users.initialUser -}}
 {{- $_ := set $env "alertWebhookUrl" .Values.webhook.url -}}
 {{- with .Values.mtls -}}
 {{- $_ := set $env "mtlsUrl" .url -}}

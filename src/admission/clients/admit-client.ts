@@ -17,6 +17,7 @@ import { acceptedCondition, referenceConditions, unjudgedConditions } from './cl
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
 import { EVERY_GROUP, idTokenSettings } from './openid-rules.ts';
+import { signInLimits } from './sign-in-limits.ts';
 
 /** Everything that a client is judged by beside its manifest: the settings, policies and objects of one install. */
 export interface AdmissionContext {
@@ -263,6 +264,7 @@ function clientOf(
     resourceServerAudiences: spec.resourceServer.audiences,
     admittedBy: admittedBy(findings),
     consent: spec.consent,
+    signIn: signInLimits(spec),
     requireState: spec.requireState,
     tokens: spec.tokens,
     idTokens: idTokenSettings(spec),

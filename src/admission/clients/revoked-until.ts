@@ -4,23 +4,25 @@
 import type { Condition, Fault } from '../kinds/conditions.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
 
-/** The reason of the warning; the one about a person has it, too. */
+/** The reason of the warning; those about a person and an identity provider have it, too. */
 export const REVOKED_UNTIL = 'RevokeTokensBeforeInFuture';
 
 /**
  * The warning, with its field; undefined without the field or once its time has come.
  * @param now epoch milliseconds
+ * @param effect what holds until then
  */
 export function revokedUntilWarning(
-  { revokeTokensBefore }: Pick<OAuthClientSpec, 'revokeTokensBefore'>,
+  { revokeTokensBefore }: { readonly revokeTokensBefore?: number | undefined },
   now: number,
+  effect = 'the client gets no tokens',
 ): Fault<typeof REVOKED_UNTIL> | undefined {
   if (revokeTokensBefore === undefined || revokeTokensBefore < now) return undefined;
   const until = new Date(revokeTokensBefore).toISOString();
   return {
     path: ['spec', 'revokeTokensBefore'],
     reason: REVOKED_UNTIL,
-    message: `This time is in the future: until ${until} the client gets no tokens.`,
+    message: `This time is in the future: until ${until} ${effect}.`,
   };
 }
 

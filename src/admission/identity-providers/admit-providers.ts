@@ -1,7 +1,7 @@
 // The judge of IdentityProviders. There are so few that all are judged together at each change: each by itself, then
 // against the older ones.
 
-import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
+import { type IdentityProvider, LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
 import {
   type Condition,
   type Fault,
@@ -23,9 +23,6 @@ import { registryProvider, unlessSameProviders, unreadableProvider } from './reg
 
 /** The most providers that one install has. */
 const PROVIDERS_MAX = 16;
-
-/** The name that stands for the users of the install itself. */
-const RESERVED_NAME = 'local';
 
 export type ProviderFault = Fault<ProviderFaultReason>;
 
@@ -123,8 +120,8 @@ function placeFaults(
     const message = 'Identity providers count only in the namespace that grantry itself runs in.';
     faults.push({ path: ['metadata', 'namespace'], reason: 'NamespaceNotHonoured', message });
   }
-  if (name === RESERVED_NAME) {
-    const message = `The name ${RESERVED_NAME} stands for the users of grantry itself.`;
+  if (name === LOCAL_USERS) {
+    const message = `The name ${LOCAL_USERS} stands for the users of grantry itself.`;
     faults.push({ path: ['metadata', 'name'], reason: 'NameReserved', message });
   }
   return faults;

@@ -53,9 +53,12 @@ function refused(reason: ProviderFaultReason, message: string): SecretReading {
   return { credentials: undefined, faults: [{ path: REFERENCE, reason, message }] };
 }
 
+/** Without the line break that an editor or `echo` leaves at the end of a file. */
 function textIn(secret: ReferencedSecret, key: string): string | undefined {
-  const read = readSecretValue(secret, key);
-  return read.outcome === 'found' && read.value !== '' ? read.value : undefined;
+  const read = readSecretValue(secret, key, true);
+  if (read.outcome !== 'found') return undefined;
+  const line = read.value.replace(/\r?\n$/, '');
+  return line === '' || /\p{Cc}/u.test(line) ? undefined : line;
 }
 
 /** The certificates under `ca.crt` as PEM; undefined without that key. */

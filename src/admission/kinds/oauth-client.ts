@@ -31,6 +31,7 @@ const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
 const ORIGIN = new RegExp(
   `^https?://((([a-z0-9-]+\\.)*([a-z-][a-z0-9-]*|[0-9]+[a-wyz-][a-z0-9-]*)|${IPV4})|\\[::1\\])(:${PORT})?$`,
 );
+const PRINTED = /^[^\p{Cc}]+$/u;
 const DEFAULT_PORT = /^(http:\/\/.*:80|https:\/\/.*:443)$/;
 
 const REDIRECT_URIS_MAX = 32;
@@ -38,6 +39,9 @@ const SCOPES_MAX = 100;
 const AUDIENCES_MAX = 32;
 const RESOURCES_MAX = 32;
 const GROUPS_MAX = 32;
+const SIGN_IN_MAX = 32;
+// The longest prefix of an IdentityProvider and its longest group.
+const MAPPED_GROUP_MAX = 320;
 
 // A browser's Origin header is lower-case, without path and without the default port: no other form can ever match.
 const origin = () =>
@@ -54,6 +58,11 @@ const groups = () =>
     text(128).refine((glob) => glob !== '', { error: 'is empty' }),
     GROUPS_MAX,
   ).refine((globs) => globs.length > 0, { error: 'is empty: a client without the scope groups receives none' });
+const signIn = (object: MakeObject) =>
+  object({
+    identityProviders: setOf(ownName(), SIGN_IN_MAX).default([]),
+    groups: setOf(text(MAPPED_GROUP_MAX, PRINTED, 'is empty or holds a control character'), SIGN_IN_MAX).default([]),
+  });
 const resources = (object: MakeObject) =>
   listOf(
     object({ namespace: namespaceName().optional(), name: ownName(), scopes: setOf(text(128), SCOPES_MAX).optional() }),
@@ -213,6 +222,7 @@ function oauthClient(unknownFields: UnknownFields) {
     resources: resources(object),
     resourceServer: object({ audiences: audiences() }).prefault({}),
     consent: z.enum(['Required', 'Skip']).default('Required'),
+    signIn: signIn(object).optional(),
     requireState: z.boolean().default(false),
     requirePushedAuthorizationRequests: z.boolean().default(false),
     senderConstraint: z.enum(['None', 'DPoP', 'MutualTLS']).default('None'),

@@ -25,3 +25,6 @@ export const CONTROLLER_SECRET: SingleSecret = { name: 'grantry-controller-proof
 
 /** The password of the Redis that the chart installs with `redis.dev`: its pod and the token servers mount it. */
 export const REDIS_SECRET: SingleSecret = { name: 'grantry-redis-dev', part: 'redis', key: 'password' };
+
+/** The type of the Secrets with local users, which administrators write, and their key. */
+export const USERS_SECRET = { type: 'grantry.dev/users', key: 'users.yaml' } as const;

@@ -112,6 +112,7 @@ export class ClientController {
     this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, clientExists, ...install });
     this.#reports = new ReplicaReports({
       replicas: options.replicas,
+      releaseNamespace: install.releaseNamespace,
       record,
       clock,
       clientOf: (uid) => this.#clientOf(uid),

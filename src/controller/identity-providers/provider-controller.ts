@@ -4,7 +4,7 @@
 import type { Logger } from 'pino';
 import { admitProviders, type ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';
 import type { ProviderSecret } from '../../admission/identity-providers/provider-secret.ts';
-import { fieldsOf } from '../../admission/kinds/manifest.ts';
+import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import { type KubernetesApi, KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { IDENTITY_PROVIDERS, type KubernetesObject, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
@@ -16,7 +16,7 @@ import type { EventFacts } from '../reconciling/events.ts';
 import { OwnWrites } from '../reconciling/own-writes.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
-import type { ReportedProviders } from '../replicas/reported-providers.ts';
+import type { ProviderReports, ReportedProviders } from '../replicas/reported-providers.ts';
 import { observationOf } from './provider-observation.ts';
 import { providerStatus } from './provider-status.ts';
 
@@ -49,6 +49,8 @@ const GATHERING_MILLISECONDS = 20;
 const REPORT_AFTER_MILLISECONDS = 1000;
 /** How long they are polled for it more often than otherwise. */
 const HURRY_MILLISECONDS = 10_000;
+/** Between two Events about groups of one provider that were left out. */
+const OVERAGE_EVERY_MILLISECONDS = 3_600_000;
 
 export class ProviderController {
   readonly #options: ProviderControllerOptions;
@@ -56,6 +58,8 @@ export class ProviderController {
   readonly #queue: WorkQueue;
   /** Since when replicas are behind, by uid and generation. */
   #behindSince: ReadonlyMap<string, number> = new Map();
+  /** When the last Event about groups that were left out was recorded, by uid. */
+  #overageEvents: ReadonlyMap<string, number> = new Map();
   #endListening: readonly (() => void)[] = [];
 
   constructor(options: ProviderControllerOptions) {
@@ -113,6 +117,7 @@ export class ProviderController {
     });
     this.#noteBehind(verdicts);
     for (const verdict of verdicts) if (this.#isDue(verdict)) await this.#report(verdict);
+    this.#recordOverage(objects, reports);
     return undefined;
   }
 
@@ -158,6 +163,23 @@ export class ProviderController {
     return fieldsOf(this.#written.get(objectKey(object))).status;
   }
 
+  /** One Event an hour and provider, as long as people sign in whose groups are left out. */
+  #recordOverage(objects: readonly SourceObject[], reports: ProviderReports): void {
+    const { sources, clock, record } = this.#options;
+    const now = clock.now();
+    const recorded = new Map<string, number>();
+    for (const { uid, generation, namespace, name } of objects) {
+      const last = this.#overageEvents.get(uid);
+      if (last !== undefined) recorded.set(uid, last);
+      const object = sources.providers.get(objectKey({ namespace, name }));
+      if (object?.metadata.uid !== uid || !isOverage(reports, { uid, generation })) continue;
+      if (last !== undefined && now - last < OVERAGE_EVERY_MILLISECONDS) continue;
+      recorded.set(uid, now);
+      record({ regarding: object, type: 'Warning', reason: 'GroupsOverage', action: 'SignIn', note: OVERAGE_NOTE });
+    }
+    this.#overageEvents = recorded;
+  }
+
   async #report(verdict: ProviderVerdict): Promise<void> {
     const { sources, install, clock, record } = this.#options;
     const key = objectKey(verdict.object);
@@ -187,6 +209,18 @@ export class ProviderController {
       throw error;
     }
   }
+}
+
+const OVERAGE_NOTE =
+  'People signed in without groups: each of them has more than the answer of the provider lists. Have it send fewer.';
+
+function isOverage(
+  reports: ProviderReports,
+  { uid, generation }: { readonly uid: string; readonly generation: number },
+): boolean {
+  if (reports === 'NotObserved') return false;
+  const found = reports.map(({ providers }) => providers?.get(uid));
+  return found.some((provider) => provider?.generation === generation && provider.isOverage === true);
 }
 
 function generationKey({ uid, generation }: { readonly uid: string; readonly generation: number }): string {

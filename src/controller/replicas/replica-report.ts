@@ -9,6 +9,10 @@ const ALERTS_PER_REPORT = 1000;
 /** The ids that every replica accepts: one invalid id in a request would keep all replicas from receiving any. */
 const ALERT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
+/** A DNS subdomain name. */
+const SECRET_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+const USERS_MESSAGE = /^[\x20-\x7e]{1,500}$/;
+
 /**
  * The answer of `/registry/report`.
  * @param now epoch milliseconds; no time may be more than a day later, whatever the clock skew
@@ -28,7 +32,19 @@ export function replicaReportSchema(now: number) {
     lastUsed: z.record(z.string(), day),
     // A replica of an earlier version reports none.
     providers: z
-      .record(z.string(), z.object({ generation: z.int(), reachable: z.boolean(), reason: z.string() }))
+      .record(
+        z.string(),
+        z.object({
+          generation: z.int(),
+          reachable: z.boolean(),
+          reason: z.string(),
+          isOverage: z.boolean().optional(),
+        }),
+      )
+      .optional(),
+    // As providers are.
+    users: z
+      .record(z.string(), z.object({ name: z.string().regex(SECRET_NAME), message: z.string().regex(USERS_MESSAGE) }))
       .optional(),
     denied: z.record(z.string(), z.array(denial)),
     alerts: z.array(z.object({ id, type: z.string(), clientUid: z.string(), time })).max(ALERTS_PER_REPORT),

@@ -9,6 +9,7 @@ import type { EventFacts } from '../reconciling/events.ts';
 import { type Denial, type ReplicaReport, replicaReportSchema } from './replica-report.ts';
 import type { Replica, Replicas } from './replicas.ts';
 import { ReportedProviders } from './reported-providers.ts';
+import { ReportedUsers } from './reported-users.ts';
 import { type Notice, type Occurrence, StatusNotices } from './status-notices.ts';
 import { UnacknowledgedAlerts } from './unacknowledged-alerts.ts';
 
@@ -60,6 +61,7 @@ export interface ReplicaReportsOptions {
   readonly replicas: Pick<Replicas, 'find' | 'ask'>;
   /** The client of a uid; undefined when it was deleted, is not of this install, or its namespace is terminating. */
   readonly clientOf: (uid: string) => KubernetesObject | undefined;
+  readonly releaseNamespace: string;
   readonly record: (event: EventFacts) => void;
   /** Called for each client about which a replica reported something new. */
   readonly onChange: (client: KubernetesObject) => void;
@@ -90,6 +92,7 @@ export class ReplicaReports {
   /** By uid, then replica, then reason: the count of each replica. */
   readonly #counts = new Map<string, Map<string, Map<string, Denial>>>();
   readonly #redirectEvents = new Map<string, number>();
+  readonly #users: ReportedUsers;
   readonly #unacknowledged = new UnacknowledgedAlerts();
   readonly #stopping = new AbortController();
   readonly #begun: number;
@@ -97,6 +100,7 @@ export class ReplicaReports {
 
   constructor(options: ReplicaReportsOptions) {
     this.#options = options;
+    this.#users = new ReportedUsers(options);
     this.#begun = options.clock.now();
   }
 
@@ -160,6 +164,7 @@ export class ReplicaReports {
       const report = answers[index];
       if (report !== undefined) this.#ingest(url, report);
     }
+    this.#users.polled(replicas.map((_, index) => answers[index] && (answers[index].users ?? {})));
     const reports = replicas.map(({ name }, index) => ({ name, providers: providersIn(answers[index]) }));
     this.providers.polled(found === undefined ? 'NotObserved' : reports);
   }

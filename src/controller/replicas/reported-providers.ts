@@ -7,6 +7,8 @@ export interface ReportedProvider {
   readonly reachable: boolean;
   /** `Reachable`, `DiscoveryFailed`, `IssuerMismatch`, `NotObserved`, or a word of a newer version. */
   readonly reason: string;
+  /** Whether lately a person signed in without groups, because they were too many for the provider's answer. */
+  readonly isOverage?: boolean | undefined;
 }
 
 /** The report of one replica. */

@@ -1,6 +1,7 @@
 // What the pages of a person's account share: the visit, which leads to the login page without a session that counts, and the
 // judgement of their forms. What a form does stands in the file of its page.
 
+import { asksForAccount } from '../../oauth/endpoints/openid-request.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { UseStore } from '../../oauth/ports/login-stores.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
@@ -49,8 +50,14 @@ export function accountEndpoint(flow: AccountFlow, page: AccountPage): Endpoint 
 
 async function visit(flow: AccountFlow, exchange: Exchange, { path, show }: AccountPage): Promise<void> {
   const signedIn = await currentPerson(flow, exchange);
-  if (signedIn === undefined) {
-    sendLoginPage(flow, exchange, { kind: 'own_page', path }, { status: 200, username: '', problem: undefined });
+  const selectsAccount = asksForAccount(exchange.parameters);
+  if (signedIn === undefined || selectsAccount) {
+    sendLoginPage(
+      flow,
+      exchange,
+      { kind: 'own_page', path, selectsAccount },
+      { status: 200, username: '', problem: undefined },
+    );
     return;
   }
   const page = await show(visitOf(exchange, signedIn));

@@ -9,12 +9,20 @@ import { type AccountPageContent, accountLayout, buttonForm } from './account-la
 export interface OverviewFacts extends Omit<AccountPageContent, 'body'> {
   readonly person: { readonly displayName: string; readonly username: string };
   readonly email: string | undefined;
+  readonly otherAccount: FormFields;
   readonly signOut: FormFields;
   readonly signOutEverywhere: FormFields;
 }
 
 /** The whole document. */
-export function overviewPage({ person, email, signOut, signOutEverywhere, ...page }: OverviewFacts): string {
+export function overviewPage({
+  person,
+  email,
+  otherAccount,
+  signOut,
+  signOutEverywhere,
+  ...page
+}: OverviewFacts): string {
   const { account, consent } = page.language.texts;
   const target = `${page.basePath}${page.path}`;
   const body = html`
@@ -26,6 +34,7 @@ export function overviewPage({ person, email, signOut, signOutEverywhere, ...pag
       <section>
         <h2 id="here">${account.thisBrowser}</h2>
         ${buttonForm({ target, fields: signOut, label: account.signOutHere, describedBy: 'here' })}
+        ${buttonForm({ target, fields: otherAccount, label: consent.otherAccount, describedBy: 'here' })}
       </section>
       <section>
         <h2>${account.signOutEverywhere}</h2>

@@ -15,6 +15,7 @@ export function overview(flow: AccountFlow): AccountPage {
     path: PATH,
     show: (visit) => show(flow, visit),
     actions: {
+      other_account: (visit) => useOtherAccount(flow, visit),
       sign_out: (visit) => signOut(flow, visit),
       sign_out_everywhere: (visit) => signOutEverywhere(flow, visit),
     },
@@ -30,9 +31,16 @@ async function show(flow: AccountFlow, { signedIn, language }: Visit): Promise<s
     path: PATH,
     person: session,
     email: person?.email,
+    otherAccount: formFields(flow, signedIn, { action: 'other_account' }),
     signOut: formFields(flow, signedIn, { action: 'sign_out' }),
     signOutEverywhere: formFields(flow, signedIn, { action: 'sign_out_everywhere' }),
   });
+}
+
+/** Signs out, and asks who signs in: a provider would sign in the same person again. */
+async function useOtherAccount(flow: AccountFlow, { exchange, signedIn }: Visit): Promise<void> {
+  await flow.sessions.end(exchange.reply, signedIn, ACCOUNT_PAGE);
+  leadTo(flow, exchange, `${PATH}?prompt=select_account`, 'signed_out');
 }
 
 async function signOut(flow: AccountFlow, { exchange, signedIn }: Visit): Promise<void> {

@@ -14,6 +14,8 @@ export interface ShownSession {
   readonly address: string | undefined;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;
+  /** What people know the identity provider by; undefined for a local user. */
+  readonly provider: string | undefined;
   /** Whether it is that of the browser that the page is for. */
   readonly isHere: boolean;
   readonly signOut: FormFields;
@@ -40,7 +42,7 @@ export function sessionsPage({ sessions, areMore, ...page }: SessionsFacts): str
 
 function sessionItem(
   texts: Texts,
-  { browser, address, authTime, isHere, signOut }: ShownSession,
+  { browser, address, authTime, provider, isHere, signOut }: ShownSession,
   { target, id }: { readonly target: string; readonly id: string },
 ): Html {
   const { account } = texts;
@@ -50,6 +52,7 @@ function sessionItem(
             <h2>${browser ?? account.otherBrowser}${isHere && html` <span class="badge">${account.thisBrowser}</span>`}</h2>
             ${address !== undefined && html`<p class="detail">${account.address}: ${address}</p>`}
             <p class="detail">${account.signedInAt}: ${minuteIn(texts, authTime)}</p>
+            ${provider !== undefined && html`<p class="detail">${account.signedInBy}: <bdi>${provider}</bdi></p>`}
           </div>
           ${buttonForm({ target, fields: signOut, label: account.signOut, describedBy: id })}
         </li>`;

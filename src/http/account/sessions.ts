@@ -37,8 +37,9 @@ async function show(flow: AccountFlow, { signedIn, language }: Visit): Promise<s
   const sorted = [...living.filter(isHere), ...living.filter((session) => !isHere(session))];
   const shown = sorted.slice(0, MOST_SHOWN).map((session): ShownSession => {
     const { browser, address, authTime } = session;
+    const provider = session.provider && (flow.sources.provider(session.provider)?.displayName ?? session.provider);
     const signOut = formFields(flow, signedIn, { action: 'sign_out', subject: sessionHandle(session) });
-    return { browser, address, authTime, isHere: isHere(session), signOut };
+    return { browser, address, authTime, provider, isHere: isHere(session), signOut };
   });
   const { basePath } = flow;
   return sessionsPage({ language, basePath, path: PATH, sessions: shown, areMore: living.length > shown.length });

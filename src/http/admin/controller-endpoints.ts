@@ -54,6 +54,8 @@ export interface ReportAnswer {
   readonly denied: Readonly<Record<string, readonly Denial[]>>;
   /** By uid: every IdentityProvider that it has judged, whether people can sign in by it or not. */
   readonly providers: Readonly<Record<string, ProviderReport>>;
+  /** By uid: every Secret with users that does not count, or not as a whole. */
+  readonly users: Readonly<Record<string, UsersReport>>;
   /** Alerts that no controller has acknowledged, of all replicas; empty while Redis does not answer. */
   readonly alerts: readonly ReportedAlert[];
 }
@@ -65,6 +67,16 @@ export interface ProviderReport {
   readonly reachable: boolean;
   /** `Reachable`, or why it is not: `NotObserved` before the first attempt has ended. */
   readonly reason: 'Reachable' | 'DiscoveryFailed' | 'IssuerMismatch' | 'NotObserved';
+  /** Present where within the last hour a person signed in without groups, because they were too many for its answer. */
+  readonly isOverage?: true;
+}
+
+/** What is wrong with a Secret with users. */
+export interface UsersReport {
+  /** Of the Secret, in the release namespace. */
+  readonly name: string;
+  /** Where the fault is; no text of the Secret. */
+  readonly message: string;
 }
 
 export interface Denial {

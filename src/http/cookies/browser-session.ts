@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
 import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
-import type { People, Random, ResourceOwner } from '../../oauth/ports/ports.ts';
+import type { People, Person, Random, ResourceOwner } from '../../oauth/ports/ports.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
 import { browserFamily } from '../server/browser-family.ts';
 import type { Exchange } from '../server/endpoint.ts';
@@ -24,9 +24,14 @@ const SESSION_VALUE = /^([0-9]{3})\.[A-Za-z0-9_-]{43}$/;
 /** A session, and the cookie value that proves it. */
 export interface SignedIn {
   readonly session: Session;
+  /** As known now. */
+  readonly person: Person;
   /** For {@link FormTokens}; never stored, never logged. */
   readonly cookie: string;
 }
+
+/** What is known of a sign-in at an identity provider; nothing of one by a password. */
+export type UpstreamSignIn = Pick<Session, 'provider' | 'upstreamAuthTime'>;
 
 export interface BrowserSessionsOptions {
   readonly issuer: string;
@@ -72,7 +77,7 @@ export class BrowserSessions {
     if (session === undefined) return undefined;
     const person = await this.#owners.find(session.subject);
     if (person === undefined) return undefined;
-    return session.authTime > this.#owners.revokedBefore(person) ? { session, cookie } : undefined;
+    return session.authTime > this.#owners.revokedBefore(person) ? { session, person, cookie } : undefined;
   }
 
   /**
@@ -83,6 +88,7 @@ export class BrowserSessions {
   async begin(
     { request, reply, address }: Pick<Exchange, 'request' | 'reply' | 'address'>,
     owner: ResourceOwner,
+    upstream: UpstreamSignIn = {},
   ): Promise<Session | 'outdated'> {
     const formerCookie = this.#sessionCookieOf(request);
     const cookie = `${shardOfPerson(owner.subject)}.${this.#newValue()}`;
@@ -96,6 +102,8 @@ export class BrowserSessions {
       absoluteLifetime: ABSOLUTE_LIFETIME,
       address,
       browser: browserFamily(request.headers),
+      provider: upstream.provider,
+      upstreamAuthTime: upstream.upstreamAuthTime,
     };
     const former = formerCookie === undefined ? undefined : await this.#sessions.use(sessionIdOf(formerCookie));
     const succeeds = former?.subject === owner.subject ? former : undefined;

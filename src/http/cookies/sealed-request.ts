@@ -13,8 +13,13 @@ const OWN_PATHS = ['/account', '/account/sessions', '/account/applications'] as 
 /** Below the path of the issuer. */
 export type OwnPath = (typeof OWN_PATHS)[number];
 
-/** Where a sign-in leads. */
-export type Destination = { readonly request: AuthorizationSnapshot } | { readonly path: OwnPath };
+/** Where a sign-in leads, and what has to be known of it until then. */
+export type Destination = ({ readonly request: AuthorizationSnapshot } | { readonly path: OwnPath }) & AccountChoice;
+
+export interface AccountChoice {
+  /** Whether the person is to choose an account: no provider is to sign in the one that it knows. */
+  readonly selectsAccount?: boolean | undefined;
+}
 
 type Sealed = Destination & {
   /** Epoch milliseconds. */

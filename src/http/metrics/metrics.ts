@@ -29,6 +29,8 @@ export interface MetricSources {
   readonly clusterIssuerReads?: (() => ReadonlyMap<string, number>) | undefined;
   /** Whether the users file counts as a whole as it is now; undefined where there is none. */
   readonly usersReloaded?: (() => boolean) | undefined;
+  /** How many Secrets with users have a fault; undefined without a cluster. */
+  readonly faultyUsersSecrets?: (() => number) | undefined;
 }
 
 export class Metrics {
@@ -151,6 +153,16 @@ export class Metrics {
       collect() {
         if (sources.usersReloaded === undefined) this.remove();
         else this.set(sources.usersReloaded() ? 1 : 0);
+      },
+    });
+    new Gauge({
+      name: 'grantry_users_secrets_faulty',
+      help: 'Secrets with users that do not count, or not as a whole.',
+      labelNames: [],
+      registers: [this.#registry],
+      collect() {
+        if (sources.faultyUsersSecrets === undefined) this.remove();
+        else this.set(sources.faultyUsersSecrets());
       },
     });
     new Counter({

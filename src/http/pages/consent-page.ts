@@ -61,6 +61,8 @@ export interface ConsentPageFacts {
   readonly access: readonly ShownAccess[];
   /** Undefined where the client learns nothing but which account it is. */
   readonly disclosed: DisclosedPerson | undefined;
+  /** Whether the client is for some people only. */
+  readonly isLimited: boolean;
   /** Whether the client will hold a refresh token. */
   readonly lasts: boolean;
 }
@@ -103,6 +105,7 @@ export function consentPage(facts: ConsentPageFacts): string {
           <a href="${facts.basePath}/account/applications" target="_blank" rel="noopener noreferrer">${consent.revokeThere}</a></span></dd>`
         }
       </dl>
+      ${facts.isLimited && html`<p class="note">${consent.onlySome}</p>`}
       <form class="choices" method="post" action="${action}">${csrf}
         <button type="submit" name="decision" value="deny">${consent.deny}</button>
         <button type="submit" class="primary" name="decision" value="allow">${consent.allow}</button>

@@ -23,6 +23,12 @@ export const ENGLISH: Texts = {
     unavailable: (provider) => `${provider} cannot be reached right now. Wait a little, then try again.`,
     invalid: (provider) => `The answer of ${provider} cannot be used. Try again, or ask the operators of this server.`,
     notPermitted: (username, provider) => `${username} at ${provider} may not sign in here.`,
+    notForTitle: 'This needs another account',
+    notForPerson: (username, provider) =>
+      `${username} at ${provider} may not use this application. Sign in with another account.`,
+    notForLocal: (username) => `${username} may not use this application. Sign in with another account.`,
+    notOpen: 'This way to sign in is not open to this application. Choose another one.',
+    noWay: 'There is no way to sign in to this application yet. Ask the people who run it.',
     note: (host) => `Enter your password only on ${host}. The application never sees it.`,
   },
   consent: {
@@ -38,6 +44,7 @@ export const ENGLISH: Texts = {
     learns: 'What it learns about you',
     groups: 'Groups',
     andMore: (count) => `and ${count} more`,
+    onlySome: 'Only some accounts may use this application, and it keeps access only while yours is one of them.',
     howLong: 'How long',
     untilRevoked: 'Until access is revoked',
     untilRevokedDetail: 'The application keeps it without asking you again, also while you are signed out.',
@@ -77,6 +84,7 @@ export const ENGLISH: Texts = {
     otherBrowser: 'Another browser',
     address: 'Address',
     signedInAt: 'Signed in',
+    signedInBy: 'Signed in with',
     newestSessions: (count) => `There are more. These are the newest ${count}.`,
     noApplications: 'No application has access to your account.',
     unknownApplication: 'An application that is out of service',

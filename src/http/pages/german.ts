@@ -30,6 +30,13 @@ export const GERMAN: Texts = {
     invalid: (provider) =>
       `Die Antwort von ${provider} ist nicht verwendbar. Versuchen Sie es noch einmal, oder fragen Sie die Betreiber dieses Servers.`,
     notPermitted: (username, provider) => `${username} bei ${provider} darf sich hier nicht anmelden.`,
+    notForTitle: 'Dafür ist ein anderes Konto nötig',
+    notForPerson: (username, provider) =>
+      `${username} bei ${provider} darf diese Anwendung nicht benutzen. Melden Sie sich mit einem anderen Konto an.`,
+    notForLocal: (username) =>
+      `${username} darf diese Anwendung nicht benutzen. Melden Sie sich mit einem anderen Konto an.`,
+    notOpen: 'Auf diesem Weg kann man sich bei dieser Anwendung nicht anmelden. Wählen Sie einen anderen.',
+    noWay: 'Bei dieser Anwendung kann man sich noch nicht anmelden. Fragen Sie ihre Betreiber.',
     note: (host) => `Geben Sie Ihr Passwort nur auf ${host} ein. Die Anwendung sieht es nie.`,
   },
   consent: {
@@ -45,6 +52,8 @@ export const GERMAN: Texts = {
     learns: 'Was sie über Sie erfährt',
     groups: 'Gruppen',
     andMore: (count) => `und ${count} weitere`,
+    onlySome:
+      'Nur bestimmte Konten dürfen diese Anwendung benutzen, und sie behält den Zugriff nur, solange Ihres dazu gehört.',
     howLong: 'Wie lange',
     untilRevoked: 'Bis der Zugriff widerrufen wird',
     untilRevokedDetail: 'Die Anwendung behält ihn, ohne noch einmal zu fragen, auch während Sie abgemeldet sind.',
@@ -84,6 +93,7 @@ export const GERMAN: Texts = {
     otherBrowser: 'Anderer Browser',
     address: 'Adresse',
     signedInAt: 'Angemeldet',
+    signedInBy: 'Angemeldet mit',
     newestSessions: (count) => `Es gibt noch mehr. Das sind die ${count} neuesten.`,
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     unknownApplication: 'Eine Anwendung, die außer Betrieb ist',

@@ -7,7 +7,7 @@ import type { PageLanguage } from './page-language.ts';
 import type { Texts } from './texts.ts';
 
 /** Why the page is shown again. */
-export type LoginProblem = PasswordProblem | ProviderProblem;
+export type LoginProblem = PasswordProblem | ProviderProblem | ClientProblem;
 
 /** What is wrong with a sign-in by a password. */
 export type PasswordProblem =
@@ -22,6 +22,11 @@ export type ProviderProblem =
   | { readonly kind: 'tooMany'; readonly seconds: number }
   | { readonly kind: 'cancelled' | 'unavailable' | 'invalid'; readonly provider: string }
   | { readonly kind: 'notPermitted'; readonly provider: string; readonly username: string };
+
+/** What the client is not for: a person, by the display name of the provider if any, or a way to sign in. */
+export type ClientProblem =
+  | { readonly kind: 'notForPerson'; readonly username: string; readonly provider: string | undefined }
+  | { readonly kind: 'notOpen' };
 
 /** A provider to sign in by. */
 export interface LoginProvider {
@@ -64,6 +69,7 @@ export function loginPage(facts: LoginPageFacts): string {
       <p class="lead">${facts.clientName === undefined ? login.leadToAccount : isolated(login.lead, facts.clientName)}</p>
       ${facts.takesPasswords && passwordForm(facts)}
       ${facts.providers.map((provider) => providerForm(facts, provider))}
+      ${!facts.takesPasswords && facts.providers.length === 0 && html`<p>${login.noWay}</p>`}
       <p class="note">${login.note(facts.host)}</p>`,
   });
 }
@@ -131,7 +137,7 @@ function field({ name, label, error, invalid, attributes }: Field): Html {
 /** Focused when the page opens, so that a screen reader begins with it. */
 function problemSummary(login: Texts['login'], problem: LoginProblem): Html {
   return html`<div class="problem" role="alert" tabindex="-1" autofocus aria-labelledby="problem-title">
-        <h2 id="problem-title">${login.errorTitle}</h2>
+        <h2 id="problem-title">${problem.kind === 'notForPerson' ? login.notForTitle : login.errorTitle}</h2>
         ${problemText(login, problem)}
       </div>`;
 }
@@ -149,6 +155,12 @@ function problemText(login: Texts['login'], problem: LoginProblem): Html {
     case 'unavailable':
     case 'invalid':
       return html`<p id="problem-text">${isolated(login[problem.kind], problem.provider)}</p>`;
+    case 'notForPerson':
+      return html`<p id="problem-text">${
+        problem.provider === undefined
+          ? isolated(login.notForLocal, problem.username)
+          : isolated(login.notForPerson, problem.username, problem.provider)
+      }</p>`;
     case 'notPermitted':
       return html`<p id="problem-text">${isolated(login.notPermitted, problem.username, problem.provider)}</p>`;
     default:

@@ -30,6 +30,14 @@ export interface Texts {
     readonly unavailable: (provider: string) => string;
     readonly invalid: (provider: string) => string;
     readonly notPermitted: (username: string, provider: string) => string;
+    /** The title above the next two. */
+    readonly notForTitle: string;
+    /** The application is not for an account at a provider, and for a local one. */
+    readonly notForPerson: (username: string, provider: string) => string;
+    readonly notForLocal: (username: string) => string;
+    /** The application is not for this way to sign in, and for none that there is. */
+    readonly notOpen: string;
+    readonly noWay: string;
     readonly note: (host: string) => string;
   };
   readonly consent: {
@@ -47,6 +55,8 @@ export interface Texts {
     readonly groups: string;
     /** Behind the first groups. */
     readonly andMore: (count: number) => string;
+    /** The application is for some people. */
+    readonly onlySome: string;
     readonly howLong: string;
     readonly untilRevoked: string;
     readonly untilRevokedDetail: string;
@@ -82,6 +92,8 @@ export interface Texts {
     readonly otherBrowser: string;
     readonly address: string;
     readonly signedInAt: string;
+    /** Before the name of an identity provider. */
+    readonly signedInBy: string;
     readonly newestSessions: (count: number) => string;
     readonly noApplications: string;
     readonly unknownApplication: string;

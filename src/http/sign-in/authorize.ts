@@ -3,12 +3,15 @@
 // request (OpenID Connect Core §3.1.2.1) gets an error in place of a page.
 
 import { consentNeeded } from '../../oauth/access/consent.ts';
+import { maySignIn } from '../../oauth/access/sign-in-limits.ts';
 import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
-import { hasToChoose, isSilent, needsSignIn } from '../../oauth/endpoints/openid-request.ts';
+import { asksForAccount, asksForSignIn, isSilent, needsSignIn } from '../../oauth/endpoints/openid-request.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
+import type { AccountChoice } from '../cookies/sealed-request.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
+import { refusePerson } from './refused-person.ts';
 import {
   accepted,
   answerFaultsAtClient,
@@ -54,14 +57,17 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (!check) return;
   if (redirectsBeforeSignIn(request, check.client)) answerFaultsAtClient(flow, exchange, check);
 
-  const session = (await flow.sessions.current(request))?.session;
-  if (session) answerFaultsAtClient(flow, exchange, check);
-  if (!session) return await askToSignIn(flow, exchange, check, 'not_signed_in');
-  const isStale = needsSignIn(check.request, session, flow.clock.now());
+  const signedIn = await flow.sessions.current(request);
+  if (signedIn) answerFaultsAtClient(flow, exchange, check);
+  const goal = { ...check, selectsAccount: asksForAccount(parameters) };
+  if (!signedIn) return await askToSignIn(flow, exchange, goal, 'not_signed_in');
+  const { session, person } = signedIn;
+  const isStale = goal.selectsAccount || needsSignIn(check.request, session, flow.clock.now());
   if (isStale || (await isOutdated(flow, session, check.client.uid))) {
-    return await askToSignIn(flow, exchange, check, 'sign_in_needed');
+    return await askToSignIn(flow, exchange, goal, 'sign_in_needed');
   }
 
+  if (!maySignIn(check.client, person)) return refusePerson(flow, exchange, check, person);
   flow.authorization.limit(check, session);
   const given = await flow.consents.read(session.subject, check.client.uid);
   if (consentNeeded(check, given).ask) {
@@ -71,7 +77,7 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
     return;
   }
   const location = await flow.authorization.issue(check, session);
-  if (location === undefined) return await askToSignIn(flow, exchange, check, 'sign_in_needed');
+  if (location === undefined) return await askToSignIn(flow, exchange, goal, 'sign_in_needed');
   log.outcome = 'issued';
   reply.redirect(location, 302);
 }
@@ -80,15 +86,15 @@ async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
 async function askToSignIn(
   flow: SignInFlow,
   exchange: Exchange,
-  check: AcceptedAuthorization,
+  goal: AcceptedAuthorization & AccountChoice,
   reason: 'not_signed_in' | 'sign_in_needed',
 ): Promise<void> {
-  if (isSilent(check.request)) {
-    refuseAtClient(flow, exchange, check, reason);
+  if (isSilent(goal.request)) {
+    refuseAtClient(flow, exchange, goal, reason);
     return;
   }
-  const only = hasToChoose(check.request) ? undefined : onlyProvider(flow);
-  if (only !== undefined) return await depart(flow, exchange, check, only);
-  const username = check.request.openid?.loginHint ?? '';
-  sendLoginPage(flow, exchange, check, { status: 200, username, problem: undefined });
+  const only = goal.selectsAccount || asksForSignIn(goal.request) ? undefined : onlyProvider(flow, goal);
+  if (only !== undefined) return await depart(flow, exchange, goal, only);
+  const username = goal.request.openid?.loginHint ?? '';
+  sendLoginPage(flow, exchange, goal, { status: 200, username, problem: undefined });
 }

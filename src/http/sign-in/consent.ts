@@ -72,6 +72,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
     },
     access: shownAccess(check, given, language),
     disclosed: shownPerson(check, await flow.owners.find(interaction.subject)),
+    isLimited: client.signIn !== undefined,
     lasts: client.grantTypes.includes('refresh_token'),
   });
   sendPage(exchange.reply.code(200), request.redirectUri, page);
@@ -136,7 +137,7 @@ async function give(
 
 /** The stored request as a query of /authorize: its login page continues the request for another person. */
 function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
-  const { clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, openid } = request;
+  const { clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, uiLocales, openid } = request;
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: clientId,
@@ -146,8 +147,12 @@ function requestQuery(request: AuthorizationSnapshot): URLSearchParams {
     code_challenge_method: 'S256',
     ...(openid && openidParameters(openid)),
   });
+  // A provider would sign in the same person again.
+  const prompt = new Set([...(openid?.prompt ?? []), 'select_account']);
+  query.set('prompt', [...prompt].join(' '));
   for (const audience of audiences) query.append('resource', audience);
   if (confirmation !== undefined) query.set('dpop_jkt', thumbprintOf(confirmation));
   if (state !== undefined) query.set('state', state);
+  if (uiLocales !== undefined) query.set('ui_locales', uiLocales.join(' '));
   return query;
 }

@@ -31,11 +31,8 @@ export function openLoginForm(flow: SignInFlow, exchange: Exchange): SignInGoal 
  * @returns undefined after an error that was sent to the client by redirect
  */
 export function goalOf(flow: SignInFlow, exchange: Exchange, destination: Destination): SignInGoal | undefined {
-  if ('path' in destination) return { kind: 'own_page', path: destination.path };
-  return acceptedStill(flow, exchange, { request: destination.request, endpoint: 'login' });
-}
-
-/** What {@link goalOf} reads. */
-export function destinationOf(goal: SignInGoal): Destination {
-  return goal.kind === 'accepted' ? { request: goal.request } : { path: goal.path };
+  const { selectsAccount } = destination;
+  if ('path' in destination) return { kind: 'own_page', path: destination.path, selectsAccount };
+  const check = acceptedStill(flow, exchange, { request: destination.request, endpoint: 'login' });
+  return check && { ...check, selectsAccount };
 }

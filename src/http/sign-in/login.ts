@@ -3,12 +3,14 @@
 
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { NamedPerson, ResourceOwner } from '../../oauth/ports/ports.ts';
+import { LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
 import type { KnownPerson } from '../cookies/known-browsers.ts';
 import type { PasswordProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { openLoginForm } from './login-form.ts';
 import type { LoginAttempt } from './login-limit.ts';
-import { isOutdated, type SignInFlow, type SignInGoal, sendLoginPage } from './sign-in-flow.ts';
+import { refuseSource } from './refused-person.ts';
+import { isOpenFor, isOutdated, type SignInFlow, type SignInGoal, sendLoginPage } from './sign-in-flow.ts';
 import { answerSignedIn } from './signed-in.ts';
 
 /** Sign-in with a password. */
@@ -29,6 +31,8 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   parameters.rejectDuplicates(['username', 'password']);
   const goal = openLoginForm(flow, exchange);
   if (!goal) return;
+  // Before the name and the password are read: the answer depends on neither.
+  if (!isOpenFor(goal, LOCAL_USERS)) return refuseSource(flow, exchange, goal);
   const client = goal.kind === 'accepted' ? goal.client : undefined;
 
   // 2. The person

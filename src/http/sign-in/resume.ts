@@ -3,7 +3,9 @@
 // again; only a browser whose attempt to take it got no answer may retry.
 
 import { isCovered } from '../../oauth/access/consent.ts';
+import { maySignIn } from '../../oauth/access/sign-in-limits.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
+import { refusePerson } from './refused-person.ts';
 import {
   acceptedStill,
   answerFaultsAtClient,
@@ -28,8 +30,9 @@ export function resumeEndpoint(flow: SignInFlow): Endpoint {
 async function resume(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply, log } = exchange;
   // 1. The interaction, by the session that opened it
-  const session = (await flow.sessions.current(request))?.session;
-  if (!session) throw startAgain('interaction_not_signed_in');
+  const signedIn = await flow.sessions.current(request);
+  if (!signedIn) throw startAgain('interaction_not_signed_in');
+  const { session, person } = signedIn;
   const interaction = await flow.taker.take(exchange, interactionIdOf(request), session.sessionId);
   if (!interaction) throw startAgain('interaction_unknown');
 
@@ -43,7 +46,8 @@ async function resume(flow: SignInFlow, exchange: Exchange): Promise<void> {
     return;
   }
 
-  // 3. Nothing was withdrawn or revoked meanwhile
+  // 3. The person may use it, and nothing was withdrawn or revoked meanwhile
+  if (!maySignIn(check.client, person)) return refusePerson(flow, exchange, check, person);
   if (await isOutdated(flow, session, check.client.uid)) throw startAgain('interaction_outdated');
   const given = await flow.consents.read(session.subject, check.client.uid);
   if (!isCovered(check, given)) throw startAgain('interaction_consent_gone');

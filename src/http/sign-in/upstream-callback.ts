@@ -92,15 +92,18 @@ async function welcome(
   goal: SignInGoal,
   { person, provider }: Vouched,
 ): Promise<void> {
-  const { owners, sources, loginLimit } = flow;
+  const { sources, loginLimit } = flow;
   const seconds = await loginLimit.signedIn(person.subject);
   if (seconds > 0) return refuse(flow, exchange, goal, { problem: { kind: 'tooMany', seconds }, provider, person });
-  const owner = await sources.remember(person, provider);
-  if ((await owners.find(person.subject)) === undefined) {
+  const noted = await sources.remember(person, provider);
+  if (noted === undefined) {
     const refused = { outcome: 'refused', reason: 'person_not_permitted', username: person.username } as const;
     return refuse(flow, exchange, goal, { ...refusalOf(refused, provider), person });
   }
-  await answerSignedIn(flow, exchange, goal, { owner, provider: provider.name });
+  const { subject, username, displayName = username } = noted;
+  const owner = { subject, username, displayName, credential: undefined };
+  const upstream = { provider: provider.name, upstreamAuthTime: person.authTime };
+  await answerSignedIn(flow, exchange, goal, { owner, upstream });
 }
 
 interface Refused {

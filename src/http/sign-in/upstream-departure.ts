@@ -2,12 +2,22 @@
 // same at once where there is no choice.
 
 import type { DepartureRequest } from '../../oauth/ports/identity-source.ts';
+import type { OpenidRequest } from '../../oauth/ports/login-stores.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
 import { issuerOf } from '../../oauth/registry/identity-sources.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { TransportError } from '../server/errors.ts';
-import { destinationOf, openLoginForm } from './login-form.ts';
-import { type SignInFlow, type SignInGoal, sendLoginPage, UPSTREAM_RETRY_SECONDS } from './sign-in-flow.ts';
+import { openLoginForm } from './login-form.ts';
+import { refuseSource } from './refused-person.ts';
+import {
+  destinationOf,
+  isOpenFor,
+  type SignInFlow,
+  type SignInGoal,
+  sendLoginPage,
+  UPSTREAM_RETRY_SECONDS,
+  waysIn,
+} from './sign-in-flow.ts';
 
 export function upstreamDepartureEndpoint(flow: SignInFlow): Endpoint {
   return {
@@ -23,7 +33,9 @@ export function upstreamDepartureEndpoint(flow: SignInFlow): Endpoint {
 async function leave(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const provider = servedProvider(flow, exchange);
   const goal = openLoginForm(flow, exchange);
-  if (goal !== undefined) await depart(flow, exchange, goal, provider);
+  if (goal === undefined) return;
+  if (!isOpenFor(goal, provider.name)) return refuseSource(flow, exchange, goal);
+  await depart(flow, exchange, goal, provider);
 }
 
 /**
@@ -37,10 +49,11 @@ export function servedProvider({ sources }: SignInFlow, { request }: Exchange): 
   return provider;
 }
 
-/** The one provider that all people sign in by; undefined where there is a choice. */
-export function onlyProvider({ sources, owners }: SignInFlow): IdentityProvider | undefined {
-  const [only, ...others] = sources.list();
-  return others.length > 0 || owners.takesPasswords ? undefined : only;
+/** The one provider that all people sign in by to reach this goal; undefined where there is a choice. */
+export function onlyProvider(flow: SignInFlow, goal: SignInGoal): IdentityProvider | undefined {
+  const { providers, takesPasswords } = waysIn(flow, goal);
+  const [only, ...others] = providers;
+  return others.length > 0 || takesPasswords ? undefined : only;
 }
 
 /**
@@ -77,18 +90,20 @@ export function callbackUrl({ issuer }: Pick<SignInFlow, 'issuer'>, name: string
 }
 
 function departureRequest(flow: SignInFlow, goal: SignInGoal, { name }: IdentityProvider): DepartureRequest {
-  const openid = goal.kind === 'accepted' ? goal.request.openid : undefined;
+  const request = goal.kind === 'accepted' ? goal.request : undefined;
+  const openid = request?.openid;
   return {
     callbackUrl: callbackUrl(flow, name),
-    prompt: promptOf(openid?.prompt ?? []),
+    prompt: promptOf(goal, openid),
     maxAge: openid?.maxAge,
     loginHint: openid?.loginHint,
-    uiLocales: undefined,
+    uiLocales: request?.uiLocales?.join(' '),
   };
 }
 
 /** What of the client's `prompt` is passed on; the page for `consent` is ours. */
-function promptOf(prompt: readonly string[]): DepartureRequest['prompt'] {
-  if (prompt.includes('login')) return 'login';
-  return prompt.includes('select_account') ? 'select_account' : undefined;
+function promptOf({ selectsAccount }: SignInGoal, openid: OpenidRequest | undefined): DepartureRequest['prompt'] {
+  // The page of a repeated sign-in takes another name, too; not every provider takes both values.
+  if (openid?.prompt.includes('login')) return 'login';
+  return selectsAccount ? 'select_account' : undefined;
 }

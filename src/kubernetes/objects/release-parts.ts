@@ -3,7 +3,7 @@
 
 import { PROVIDER_SECRET_TYPE } from '../../admission/identity-providers/provider-secret.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
-import { PART_LABEL, type SingleSecret } from '../../admission/references/secret-parts.ts';
+import { PART_LABEL, type SingleSecret, USERS_SECRET } from '../../admission/references/secret-parts.ts';
 import type { KubernetesObject } from './resources.ts';
 
 /** The label selector of the Secrets that are parts of grantry. */
@@ -11,6 +11,9 @@ export const PARTS_SELECTOR = `${PART_LABEL} in (verifier,signing-key,pepper,web
 
 /** The field selector of the Secrets of identity providers: none of another type is ever seen as one of these. */
 export const PROVIDER_SECRETS_SELECTOR = `type=${PROVIDER_SECRET_TYPE}`;
+
+/** The field selector of the Secrets with local users. */
+export const USERS_SECRETS_SELECTOR = `type=${USERS_SECRET.type}`;
 
 /** The text of a part's single Secret; undefined when it is missing, has another name or part, or holds no text. */
 export function textOfSingle(

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../../oauth/ports/ports.ts';
+import type { Block } from '../blocks.ts';
 import { type HashingLimits, PasswordJudge } from './password.ts';
 
 export { hashPassword } from './password.ts';
@@ -29,6 +30,8 @@ export interface Denials {
   readonly revoked?: ReadonlyMap<string, number>;
   /** Every username of the file; undefined when one cannot be read, as then no user is known to be gone. */
   readonly named?: ReadonlySet<string> | undefined;
+  /** What can be read of the blocks. */
+  readonly blocks?: readonly Block[];
 }
 
 interface FaultyUsers {
@@ -56,7 +59,7 @@ export class UsersFileError extends Error {
  * keep an id apart from an equal username. It outlives a change of the pepper and can never equal a client id (those may
  * not begin `usr_`).
  */
-function subjectOf({ username, id }: LocalUser): string {
+export function subjectOf({ username, id }: Pick<LocalUser, 'username' | 'id'>): string {
   return `usr_${digestOf(id === undefined ? `local\0${username}` : `local id\0${id}`)}`;
 }
 
@@ -117,6 +120,7 @@ export class LocalUsers implements People {
   readonly #clock: Clock;
   readonly #judge: PasswordJudge;
   #users: readonly LocalUser[];
+  #isWhole = true;
   #directory: Directory;
   #onChange = () => {};
 
@@ -143,23 +147,17 @@ export class LocalUsers implements People {
     );
   }
 
-  /** Replaces all users at once. A removed or disabled user loses sessions and grants at their next use. */
-  replace(users: readonly LocalUser[]): void {
-    this.#users = users;
-    this.#directory = directoryOf(users);
-    this.#onChange();
+  /** Whether no user is known to be missing: an absence may be that of a list that cannot be read. */
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
-  /** Disables, removes or revokes the users that a file with a fault denies; no other user changes, and none is added. */
-  restrict({ disabled, named, revoked }: Denials): void {
-    const users = this.#users.filter(({ username }) => named?.has(username) ?? true);
-    this.replace(
-      users.map((user) => ({
-        ...user,
-        disabled: user.disabled || disabled?.has(user.username),
-        revokeTokensBefore: Math.max(user.revokeTokensBefore ?? 0, revoked?.get(user.username) ?? 0),
-      })),
-    );
+  /** Replaces all users at once. A removed or disabled user loses sessions and grants at their next use. */
+  replace(users: readonly LocalUser[], isWhole = true): void {
+    this.#users = users;
+    this.#isWhole = isWhole;
+    this.#directory = directoryOf(users);
+    this.#onChange();
   }
 
   /** @throws OAuthError temporarily_unavailable when too many sign-ins are queued; the password was not verified. */

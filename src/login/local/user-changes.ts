@@ -86,7 +86,7 @@ export class UserChanges {
         const isDue = this.#isNewer(subject, credential, former) && !isSettled;
         return isDue ? [() => this.#settle(subject, credential, former)] : [];
       });
-      const absent = [...noted.keys()].filter((subject) => !credentials.has(subject));
+      const absent = users.isWhole ? [...noted.keys()].filter((subject) => !credentials.has(subject)) : [];
       await inBatches([...present, ...absent.map((subject) => () => this.#settleAbsent(subject))]);
       this.#isPending = this.#differing.size > 0;
     } catch (error) {

@@ -31,7 +31,7 @@ export interface Facts {
 }
 
 export type Mapped =
-  | { readonly outcome: 'vouched'; readonly person: VouchedPerson }
+  | { readonly outcome: 'vouched'; readonly person: VouchedPerson; readonly isOverage: boolean }
   | { readonly outcome: 'refused'; readonly reason: VouchingRefusal; readonly username: string };
 
 /** The `sub` of a person of a provider: `usr_` and 132 bits of SHA-256 over the parts. */
@@ -103,7 +103,8 @@ export function vouch(
     if (email === undefined || domain === undefined) return refused('email_not_verified');
     if (!emailDomains.includes(domain)) return refused('person_not_permitted');
   }
-  if (facts.groups === 'overage' && allowedGroups.length > 0) return refused('groups_overage');
+  const isOverage = facts.groups === 'overage';
+  if (isOverage && allowedGroups.length > 0) return refused('groups_overage');
   const { include, prefix } = provider.groups;
   const kept = facts.groups === 'overage' ? [] : matchingGroups(facts.groups, include);
   if (kept.length > GROUPS_MAX) return refused('too_many_groups');
@@ -111,7 +112,9 @@ export function vouch(
   if (allowedGroups.length > 0 && !groups.some((group) => allowedGroups.includes(group))) {
     return refused('person_not_permitted');
   }
-  return { outcome: 'vouched', person: { subject, username, displayName, email, groups, authTime } };
+  const unverifiedEmail = email === undefined ? facts.email : undefined;
+  const person = { subject, username, displayName, email, unverifiedEmail, groups, authTime };
+  return { outcome: 'vouched', person, isOverage };
 }
 
 /** A text that may be shown: without controls, at most 254 characters. Undefined for any other value. */

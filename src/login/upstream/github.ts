@@ -18,7 +18,7 @@ const PAGE = 100;
 const PAGES_MAX = 10;
 
 export class GitHubSource implements IdentitySource {
-  readonly #provider: GitHubProvider;
+  #provider: GitHubProvider;
   readonly #credentials: ProviderCredentials;
   readonly #isClaimedElsewhere: SourceOptions['isClaimedElsewhere'];
   readonly #addresses: Addresses;
@@ -47,6 +47,10 @@ export class GitHubSource implements IdentitySource {
     config[client.customFetch] = this.#call;
     this.#loaded ??= { client, config };
     return 'Reachable';
+  }
+
+  follow(provider: GitHubProvider): void {
+    this.#provider = provider;
   }
 
   forget(): void {}
@@ -104,8 +108,7 @@ export class GitHubSource implements IdentitySource {
       subject: subjectOf('github', this.#provider.host, String(id)),
       username,
       displayName: nameIn(name),
-      email: await this.#email(token),
-      isEmailVerified: true,
+      ...(await this.#email(token)),
       groups: [...organizations, ...(await this.#teams(token, organizations))],
       authTime: undefined,
     };
@@ -133,9 +136,9 @@ export class GitHubSource implements IdentitySource {
   }
 
   /** The primary address, if it is verified. */
-  async #email(token: string): Promise<string | undefined> {
+  async #email(token: string): Promise<Pick<Facts, 'email' | 'isEmailVerified'>> {
     const primary = (await this.#list('/user/emails', token)).find((entry) => entry.primary === true);
-    return primary?.verified === true ? addressIn(primary.email) : undefined;
+    return { email: addressIn(primary?.email), isEmailVerified: primary?.verified === true };
   }
 
   async #list(path: string, token: string): Promise<readonly Readonly<Record<string, unknown>>[]> {

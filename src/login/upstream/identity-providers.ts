@@ -1,8 +1,10 @@
 // The identity providers of now, each with its source: replaced when a provider changes, and discovered again from time to time.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { IdentitySource } from '../../oauth/ports/identity-source.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
+import { issuerOf } from '../../oauth/registry/identity-sources.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 import { sourceOf } from './index.ts';
 import type { Reach, Source } from './source.ts';
@@ -13,16 +15,20 @@ const EVERY = 600_000;
 const RETRY = { first: 5_000, longest: EVERY };
 /** How long a provider is relied on whose metadata cannot be fetched again. */
 const STALE_MAX = 24 * 3_600_000;
+/** How long a sign-in without groups is reported. */
+const OVERAGE_REPORTED = 3_600_000;
 
 /** What a server knows of a provider. */
 export interface ProviderReport {
   readonly generation: number;
   /** `NotObserved` before the first attempt has ended, and without credentials. */
   readonly reach: Reach | 'NotObserved';
+  /** Whether within the last hour a person signed in without groups, because they were too many for its answer. */
+  readonly isOverage: boolean;
 }
 
 interface Held {
-  readonly provider: IdentityProvider;
+  provider: IdentityProvider;
   /** Undefined without credentials. */
   readonly source: Source | undefined;
   reach: ProviderReport['reach'];
@@ -31,6 +37,8 @@ interface Held {
   nextAt: number;
   reachedAt: number;
   isDiscovering: boolean;
+  /** When a person signed in last whose groups were too many for the answer, since this generation; epoch milliseconds. */
+  overageAt: number;
 }
 
 export interface IdentityProvidersOptions {
@@ -99,6 +107,7 @@ export class IdentityProviders {
         const answer = await source.finish(returned);
         const isFailed = answer.outcome === 'unavailable' || answer.outcome === 'invalid';
         this.#note(provider, 'redemption', { started, isFailed });
+        if (answer.outcome === 'vouched' && answer.isOverage) held.overageAt = this.#clock.now();
         return answer;
       },
     };
@@ -111,10 +120,11 @@ export class IdentityProviders {
 
   /** What is known of each provider, by uid. */
   reports(): ReadonlyMap<string, ProviderReport> {
+    const now = this.#clock.now();
     return new Map(
-      [...this.#now().values()].map(({ provider, reach }) => [
-        provider.uid,
-        { generation: provider.generation, reach },
+      [...this.#now().values()].map(({ provider: { uid, generation }, reach, overageAt }) => [
+        uid,
+        { generation, reach, isOverage: now - overageAt < OVERAGE_REPORTED },
       ]),
     );
   }
@@ -124,7 +134,7 @@ export class IdentityProviders {
     for (const { source } of this.#held.values()) source?.close();
   }
 
-  /** By name, suspended ones too. A provider that is the same object keeps its source. */
+  /** By name, suspended ones too. A provider that is reached as before keeps its source, and what was discovered. */
   #now(): ReadonlyMap<string, Held> {
     const providers = this.#providers();
     if (providers === this.#followed) return this.#held;
@@ -133,7 +143,8 @@ export class IdentityProviders {
     this.#held = new Map(
       providers.map((provider) => {
         const held = former.get(provider.name);
-        return [provider.name, held?.provider === provider ? held : this.#hold(provider)];
+        const isKept = held !== undefined && isReachedAlike(held.provider, provider);
+        return [provider.name, isKept ? follow(held, provider) : this.#hold(provider)];
       }),
     );
     const kept = new Set(this.#held.values());
@@ -146,7 +157,13 @@ export class IdentityProviders {
     const { credentials, name } = provider;
     const isClaimedElsewhere = (domain: string) => this.#isClaimedBeside(name, domain);
     const source = credentials && sourceOf(provider, { credentials, isClaimedElsewhere });
-    return { provider, source, reach: 'NotObserved', failures: 0, nextAt: 0, reachedAt: 0, isDiscovering: false };
+    const begun = { failures: 0, nextAt: 0, reachedAt: 0, isDiscovering: false };
+    return Object.assign(begun, {
+      provider,
+      source,
+      reach: 'NotObserved' as const,
+      overageAt: Number.NEGATIVE_INFINITY,
+    });
   }
 
   /** A suspended provider keeps the addresses of its domains from others. */
@@ -179,4 +196,21 @@ export class IdentityProviders {
     else if (reach === 'IssuerMismatch' || now - held.reachedAt > STALE_MAX) source.forget();
     held.reach = reach;
   }
+}
+
+/** Whether discovery of two providers, and calls to them, are the same. */
+function isReachedAlike(one: IdentityProvider, other: IdentityProvider): boolean {
+  return isDeepStrictEqual(reachOf(one), reachOf(other));
+}
+
+function reachOf(provider: IdentityProvider): readonly unknown[] {
+  const { type, uid, credentials } = provider;
+  return [type, uid, issuerOf(provider), credentials, provider.type === 'OIDC' ? provider.clientAuth : undefined];
+}
+
+function follow(held: Held, provider: IdentityProvider): Held {
+  if (held.provider.generation !== provider.generation) held.overageAt = Number.NEGATIVE_INFINITY;
+  held.provider = provider;
+  held.source?.follow(provider);
+  return held;
 }

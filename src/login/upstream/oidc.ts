@@ -28,7 +28,7 @@ interface Discovered {
 }
 
 export class OidcSource implements IdentitySource {
-  readonly #provider: OidcProvider;
+  #provider: OidcProvider;
   readonly #credentials: ProviderCredentials;
   readonly #isClaimedElsewhere: SourceOptions['isClaimedElsewhere'];
   readonly #allowsPlain: boolean;
@@ -54,6 +54,10 @@ export class OidcSource implements IdentitySource {
     const config = this.#configure(client, metadata);
     this.#discovered = { text, config, client };
     return 'Reachable';
+  }
+
+  follow(provider: OidcProvider): void {
+    this.#provider = provider;
   }
 
   /** Forgets what was discovered: it is too old to be relied on. */

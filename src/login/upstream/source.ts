@@ -1,7 +1,7 @@
 // What the sources of all types share: what they are made with, what they report, and what a fault becomes.
 
 import type { IdentitySource, SourceAnswer } from '../../oauth/ports/identity-source.ts';
-import type { ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
+import type { IdentityProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
 import { UpstreamUnavailableError } from './upstream-fetch.ts';
 
 export interface SourceOptions {
@@ -17,6 +17,8 @@ export type Reach = 'Reachable' | 'DiscoveryFailed' | 'IssuerMismatch';
 export interface Source extends IdentitySource {
   /** Learns what has to be known of the provider before anyone can be sent there; never throws. */
   discover(): Promise<Reach>;
+  /** Judges by another revision of the provider, of the same type, issuer and credentials, and keeps what it learnt. */
+  follow(provider: IdentityProvider): void;
   /** Forgets it. */
   forget(): void;
   /** Closes its connections. */

@@ -34,6 +34,7 @@ import {
   requireStateWhereDemanded,
 } from './authorization-checks.ts';
 import { readOpenidRequest } from './openid-request.ts';
+import { readUiLocales } from './ui-locales.ts';
 
 /** How long a code challenge is remembered to notice its reuse. */
 const CHALLENGE_MEMORY = 3_600_000;
@@ -71,6 +72,7 @@ const REFUSALS = {
   sign_in_needed: LOGIN_REQUIRED,
   other_person_signed_in: LOGIN_REQUIRED,
   consent_needed: { code: 'consent_required', description: 'A consent is required.' },
+  person_not_permitted: { code: 'access_denied', description: 'The request is denied.' },
 } as const satisfies Readonly<Record<string, { readonly code: ErrorCode; readonly description: string }>>;
 
 export type Refusal = keyof typeof REFUSALS;
@@ -83,6 +85,8 @@ export interface AuthorizingPerson {
   readonly sid: string;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;
+  /** Epoch milliseconds of that at the identity provider. */
+  readonly upstreamAuthTime?: number | undefined;
 }
 
 export interface AuthorizationEndpointOptions {
@@ -137,8 +141,20 @@ export class AuthorizationEndpoint {
       const audiences = withScope(resources, scope, access);
       requireStateWhereDemanded(state, client);
       const openid = readOpenidRequest(parameters, scope, { client, issuer: this.#issuer, keys: registry.keys });
+      const uiLocales = readUiLocales(parameters);
       const { uid: clientUid, clientId } = client;
-      return { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, confirmation, state, openid };
+      return {
+        clientUid,
+        clientId,
+        redirectUri,
+        scope,
+        audiences,
+        codeChallenge,
+        confirmation,
+        state,
+        uiLocales,
+        openid,
+      };
     });
   }
 
@@ -177,7 +193,7 @@ export class AuthorizationEndpoint {
    * @throws StoreUnavailableError when no code could be stored
    */
   async issue({ client, request }: AcceptedAuthorization, person: AuthorizingPerson): Promise<string | undefined> {
-    const { subject, sessionId, sid, authTime } = person;
+    const { subject, sessionId, sid, authTime, upstreamAuthTime } = person;
     const { code, grantId, secretHash } = this.#handles.newCode(subject);
     const { scope, audiences, redirectUri, codeChallenge, confirmation } = request;
     const { uid: clientUid, clientId, namespace } = client;
@@ -191,6 +207,7 @@ export class AuthorizationEndpoint {
         subject,
         sessionId,
         authTime,
+        upstreamAuthTime,
         scope,
         audiences,
         redirectUri,

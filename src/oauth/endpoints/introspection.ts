@@ -16,6 +16,7 @@ import { OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import { isIssuedTo } from '../tokens/access-token-claims.ts';
+import { reportedAuthTime } from '../tokens/auth-time.ts';
 import { type PresentedToken, refreshExpiry, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
 import { confirmationClaim, tokenTypeOf, tokenTypeOfClaim } from '../values/confirmation.ts';
 
@@ -92,7 +93,7 @@ export class IntrospectionEndpoint {
           iat: Math.floor(presented.state.refreshedAt / 1000),
           ...(client && { exp: Math.floor(refreshExpiry(client, presented.state) / 1000) }),
           scope: formatScope(grant.scope),
-          auth_time: Math.floor(grant.authTime / 1000),
+          auth_time: Math.floor(reportedAuthTime(grant) / 1000),
           grant_id: grant.grantId,
         };
       }

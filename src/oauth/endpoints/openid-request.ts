@@ -5,10 +5,11 @@ import { OAuthError } from '../ports/error.ts';
 import type { AuthorizationSnapshot, OpenidRequest, Prompt, Session } from '../ports/login-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { KeyRing } from '../registry/keys.ts';
+import { reportedAuthTime } from '../tokens/auth-time.ts';
 import { readIdTokenHint } from '../tokens/id-token-hint.ts';
 import type { Parameters } from '../values/parameters.ts';
 
-const PARAMETERS = ['nonce', 'prompt', 'max_age', 'id_token_hint', 'login_hint'] as const;
+const PARAMETERS = ['nonce', 'prompt', 'max_age', 'id_token_hint', 'login_hint', 'ui_locales'] as const;
 
 const MOST_NONCE_BYTES = 512;
 /** The longest user name that the login page takes. */
@@ -120,13 +121,17 @@ export function isSilent({ openid }: AuthorizationSnapshot): boolean {
   return openid?.prompt.includes('none') ?? false;
 }
 
-/** Whether the person is to see the login page, though there is one provider to sign in by. */
-export function hasToChoose({ openid }: AuthorizationSnapshot): boolean {
-  return openid !== undefined && asksForSignIn(openid.prompt);
+/** Whether the person is to see the login page, though a session or the only provider would do (`prompt=login`). */
+export function asksForSignIn({ openid }: AuthorizationSnapshot): boolean {
+  return openid?.prompt.includes('login') ?? false;
 }
 
-function asksForSignIn(prompt: readonly Prompt[]): boolean {
-  return prompt.includes('login') || prompt.includes('select_account');
+/**
+ * Whether the person is to choose an account (`prompt=select_account`). "Use another account" asks for it in any request, so
+ * it counts without the scope `openid` as well.
+ */
+export function asksForAccount(parameters: Parameters): boolean {
+  return (parameters.get('prompt') ?? '').split(' ').includes('select_account');
 }
 
 /** Whether the answer may be about any person; else it is about the one of the hint. */
@@ -140,19 +145,19 @@ export function isAbout(request: AuthorizationSnapshot, { subject }: Pick<Sessio
 }
 
 /**
- * Whether a session leaves the request unanswered: its person must sign in, or another one. Only for the request as it
+ * Whether a session leaves the request unanswered: its person must sign in, or another one. {@link asksForAccount} does so too. Only for the request as it
  * arrives; behind the login page it would ask for ever.
  * @param now epoch milliseconds
  */
 export function needsSignIn(
   request: AuthorizationSnapshot,
-  session: Pick<Session, 'subject' | 'authTime'>,
+  session: Pick<Session, 'subject' | 'authTime' | 'upstreamAuthTime'>,
   now: number,
 ): boolean {
   const { openid } = request;
   if (openid === undefined) return false;
-  const { prompt, maxAge } = openid;
+  const { maxAge } = openid;
   // A greatest age of 0 means the same as `prompt=login`.
-  const isTooOld = maxAge !== undefined && (maxAge === 0 || now - session.authTime > maxAge * 1000);
-  return asksForSignIn(prompt) || isTooOld || !isAbout(request, session);
+  const isTooOld = maxAge !== undefined && (maxAge === 0 || now - reportedAuthTime(session) > maxAge * 1000);
+  return asksForSignIn(request) || isTooOld || !isAbout(request, session);
 }

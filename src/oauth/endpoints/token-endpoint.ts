@@ -121,13 +121,12 @@ export class TokenEndpoint {
 
   async #idToken(
     prepared: PreparedIdToken,
-    { openid, authTime, subject }: Authorization,
+    { openid, authTime, person }: Authorization,
     accessToken: string,
   ): Promise<IssuedIdToken | undefined> {
-    if (openid === undefined || authTime === undefined) return undefined;
-    const person = await this.#options.owners.find(subject);
-    // The person was disabled since the exchange.
-    if (person === undefined) throw invalidGrant('subject_inactive');
+    if (openid === undefined || authTime === undefined || person === undefined) return undefined;
+    // The person may be disabled since the exchange. No store is read: what was presented is consumed by now.
+    if (this.#options.owners.revokedBefore(person) === Number.POSITIVE_INFINITY) throw invalidGrant('subject_inactive');
     const { scope, ...login } = openid;
     return await prepared.issue({ person, scope, login: { ...login, authTime }, accessToken });
   }

@@ -4,8 +4,9 @@
 
 import { isPublic } from '../client-auth/index.ts';
 import type { RedeemAnswer } from '../ports/grant-store.ts';
+import { reportedAuthTime } from '../tokens/auth-time.ts';
 import type { CodeHandle } from '../tokens/handles.ts';
-import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { invalidGrant, requireActive, requirePermitted } from '../tokens/revocation-checks.ts';
 import { isVerifier, s256 } from '../values/pkce.ts';
 import { randomId } from '../values/random-id.ts';
 import { matchRedirectUri } from '../values/redirect-uri.ts';
@@ -32,12 +33,15 @@ export const authorizationCode: GrantType = {
     const answer = await redeem(request, handle, redirectUri, context);
     if (answer.outcome !== 'redeemed') throw await refusal(answer, request, handle, context);
     const { grant, scope, audience } = answer;
-    requireActive(grant, await context.owners.find(grant.subject), context);
+    const person = await context.owners.find(grant.subject);
+    requireActive(grant, person, context);
+    requirePermitted(client, person);
 
-    const { subject, grantId, authTime } = grant;
+    const { subject, grantId } = grant;
+    const authTime = reportedAuthTime(grant);
     const refreshToken = mayRefresh(client) ? context.handles.refreshToken(handle, 0) : undefined;
     const openid = reportedLogin(grant, undefined, request.access);
-    return { subject, scope, audience, grantId, authTime, openid, refreshToken };
+    return { subject, scope, audience, grantId, authTime, person, openid, refreshToken };
   },
 };
 

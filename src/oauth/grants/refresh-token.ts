@@ -6,8 +6,9 @@ import { isPublic } from '../client-auth/index.ts';
 import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { RotateAnswer } from '../ports/grant-store.ts';
 import type { Client } from '../registry/client.ts';
+import { reportedAuthTime } from '../tokens/auth-time.ts';
 import type { RefreshHandle } from '../tokens/handles.ts';
-import { invalidGrant, requireActive } from '../tokens/revocation-checks.ts';
+import { invalidGrant, requireActive, requirePermitted } from '../tokens/revocation-checks.ts';
 import { areInDifferentNetworks } from '../values/network.ts';
 import { randomId } from '../values/random-id.ts';
 import { accessExceededError, accessRequest } from './access-request.ts';
@@ -27,12 +28,13 @@ export const refreshToken: GrantType = {
     const handle = context.handles.parseRefreshToken(presented);
     if (handle === undefined) throw invalidGrant('refresh_token_unknown');
 
-    // A grant that a kill switch ended must neither rotate nor raise an alert. The check runs again after the rotation,
-    // for a person who is disabled meanwhile.
+    // A grant that a kill switch ended, or that a limit of the client stops, must neither rotate nor raise an alert. The
+    // check of the kill switch runs again after the rotation, for a person who is disabled meanwhile.
     const owner = await context.stores.grants.subjectOf(handle.grantId);
     if (owner === undefined) throw invalidGrant('refresh_token_gone');
     const person = await context.owners.find(owner);
     if (person === undefined) throw invalidGrant('subject_inactive');
+    requirePermitted(request.client, person);
     const revokedBefore = context.owners.revokedBefore(person);
     const waitSeconds = context.limits.people.take(request.client.uid, owner);
     if (waitSeconds > 0) throw limited(waitSeconds);
@@ -43,10 +45,11 @@ export const refreshToken: GrantType = {
     note(answer, request, context);
     if (answer.outcome === 'benign_retry') await noteElsewhere(answer, handle, request, context);
     const { grant, scope, audience } = answer;
-    const { subject, grantId, authTime } = grant;
+    const { subject, grantId } = grant;
+    const authTime = reportedAuthTime(grant);
     const openid = reportedLogin(grant, requestedScope(request.parameters.get('scope')), request.access);
     const successor = context.handles.refreshToken(handle, answer.generation);
-    return { subject, scope, audience, grantId, authTime, openid, refreshToken: successor };
+    return { subject, scope, audience, grantId, authTime, person, openid, refreshToken: successor };
   },
 };
 

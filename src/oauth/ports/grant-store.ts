@@ -25,6 +25,8 @@ export interface Grant {
   readonly sessionId: string | undefined;
   /** When the person signed in. */
   readonly authTime: number;
+  /** That of the session; tokens report the earlier of both times. */
+  readonly upstreamAuthTime?: number | undefined;
   readonly scope: readonly string[];
   /** The resources the grant covers; never empty. */
   readonly audiences: readonly string[];

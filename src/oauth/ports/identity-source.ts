@@ -8,6 +8,8 @@ export interface VouchedPerson {
   readonly displayName: string | undefined;
   /** A verified address. */
   readonly email: string | undefined;
+  /** An address that is not verified: no client learns of it. */
+  readonly unverifiedEmail?: string | undefined;
   readonly groups: readonly string[];
   /** When the person signed in at the provider, epoch milliseconds; undefined where it does not say. */
   readonly authTime: number | undefined;
@@ -50,7 +52,8 @@ export type VouchingRefusal = 'person_not_permitted' | 'email_not_verified' | 'g
 
 /** What came of a sign-in at a provider. */
 export type SourceAnswer =
-  | { readonly outcome: 'vouched'; readonly person: VouchedPerson }
+  /** `isOverage`: the groups of the person were too many for the answer, so the person has none here. */
+  | { readonly outcome: 'vouched'; readonly person: VouchedPerson; readonly isOverage: boolean }
   /** The person, or the provider in the person's place, did not finish it. */
   | { readonly outcome: 'cancelled' }
   /** The provider cannot be reached, or says that it cannot answer now. */

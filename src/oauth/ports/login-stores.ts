@@ -56,6 +56,10 @@ export interface Session {
   readonly address?: string | undefined;
   /** The family of the browser; undefined where it is not known. */
   readonly browser?: string | undefined;
+  /** The name of the identity provider that the person signed in by; undefined for a local user. */
+  readonly provider?: string | undefined;
+  /** When the person signed in there, epoch milliseconds; undefined where the provider does not say. */
+  readonly upstreamAuthTime?: number | undefined;
   /** The MAC of the record, from `seal`. */
   readonly mac?: string | undefined;
 }
@@ -123,6 +127,8 @@ export interface AuthorizationSnapshot {
   /** The key that the code will be bound to (`dpop_jkt`); undefined where the client did not ask for it. */
   readonly confirmation?: Confirmation | undefined;
   readonly state: string | undefined;
+  /** The languages of pages, the preferred one first, as well-formed tags; undefined where the request names none. */
+  readonly uiLocales?: readonly string[] | undefined;
   /** Undefined unless the scope has `openid`. */
   readonly openid?: OpenidRequest | undefined;
 }

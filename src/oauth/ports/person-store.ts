@@ -11,6 +11,8 @@ export interface VouchedRecord {
   readonly displayName: string | undefined;
   /** A verified address. */
   readonly email: string | undefined;
+  /** One that is not verified, by which a person can be blocked. */
+  readonly unverifiedEmail?: string | undefined;
   readonly groups: readonly string[];
   /** When the provider said it: the time of the store, epoch milliseconds. */
   readonly verifiedAt: number;

@@ -104,6 +104,8 @@ export interface VouchingProvider {
   readonly name: string;
   readonly issuer: string;
   readonly type: string;
+  /** An address that it gave and did not verify. It is for blocks alone, and never disclosed. */
+  readonly unverifiedEmail?: string | undefined;
   /** Epoch milliseconds. */
   readonly verifiedAt: number;
 }

@@ -30,7 +30,7 @@ export interface StoredAccessToken extends Omit<NewAccessToken, 'macAt'> {
   readonly audience: string;
   /** Undefined for client_credentials. */
   readonly grantId: string | undefined;
-  /** When the person signed in; undefined where no person was involved. */
+  /** When the person signed in, as it is reported; undefined where no person was involved. */
   readonly authTime: number | undefined;
 }
 

@@ -60,6 +60,14 @@ export interface ResourceReference {
   readonly scopes: readonly string[] | undefined;
 }
 
+/** Which people may use a client: each list that is not empty has to be met, by one of its members. */
+export interface SignInLimits {
+  /** Names of identity providers, and `local` for local users. */
+  readonly identityProviders: readonly string[];
+  /** Groups as mapped, with the prefix of their provider. */
+  readonly groups: readonly string[];
+}
+
 /** A registered, admitted client (RFC 6749 §2). */
 export interface Client {
   /** The uid of the OAuthClient object. Grants are keyed by it: a re-created client inherits nothing. */
@@ -111,6 +119,8 @@ export interface Client {
   /** `baseline` where no ClientPolicy selects its namespace: no administrator permitted its redirect URIs by name. */
   readonly admittedBy: 'policy' | 'baseline';
   readonly consent: 'Required' | 'Skip';
+  /** Undefined where each person may use it. */
+  readonly signIn: SignInLimits | undefined;
   readonly requireState: boolean;
   readonly tokens: TokenSettings;
   readonly idTokens: IdTokenSettings;

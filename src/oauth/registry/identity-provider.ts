@@ -1,6 +1,9 @@
 // An IdentityProvider as a token server holds it: where people sign in, what is asked for, and how its claims are read.
 // Immutable; a changed manifest, or another value in its Secret, becomes a new object.
 
+/** Stands for local users where providers are named; no provider has this name. */
+export const LOCAL_USERS = 'local';
+
 /** A provider of one of the types. */
 export type IdentityProvider = OidcProvider | GitHubProvider;
 

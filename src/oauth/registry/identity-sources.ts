@@ -1,7 +1,7 @@
 // The identity providers of now, as the sign-in reads them.
 
 import type { IdentitySource, VouchedPerson } from '../ports/identity-source.ts';
-import type { ResourceOwner } from '../ports/ports.ts';
+import type { Person } from '../ports/ports.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 
 export interface IdentitySources {
@@ -13,10 +13,10 @@ export interface IdentitySources {
   source(name: string): IdentitySource | undefined;
   /**
    * Notes what a provider says of a person now.
-   * @returns who signs in
+   * @returns the person; undefined for one who may hold nothing now
    * @throws StoreUnavailableError
    */
-  remember(person: VouchedPerson, provider: IdentityProvider): Promise<ResourceOwner>;
+  remember(person: VouchedPerson, provider: IdentityProvider): Promise<Person | undefined>;
 }
 
 /** The identity of a provider: its issuer, or the host of a GitHub. */

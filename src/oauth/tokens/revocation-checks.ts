@@ -1,6 +1,7 @@
 // The revocation checks on each use of a grant, besides its own record: watermarks, the client's `revokeTokensBefore`,
 // and whether the person is still active.
 
+import { maySignIn } from '../access/sign-in-limits.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { StoredGrant } from '../ports/grant-store.ts';
 import type { People, Person, Stores } from '../ports/ports.ts';
@@ -41,6 +42,15 @@ export function requireActive(
 ): void {
   const reason = revocationByPerson(grant, person, owners);
   if (reason !== undefined) throw invalidGrant(reason);
+}
+
+/**
+ * A limit of the client counts for new tokens only: a grant that it stops counts again when the limit or the person changes.
+ * @param person as found before
+ * @throws OAuthError invalid_grant, if the client is not for this person
+ */
+export function requirePermitted(client: Pick<Client, 'signIn'>, person: Person | undefined): void {
+  if (person === undefined || !maySignIn(client, person)) throw invalidGrant('person_not_permitted');
 }
 
 /** By the time of the sign-in: a grant may be made after a revocation that the replica has not read yet. */

@@ -7,6 +7,7 @@ import type { StoredAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import { type AccessTokenClaims, isIssuedTo } from './access-token-claims.ts';
+import { reportedAuthTime } from './auth-time.ts';
 import type { Handles, RefreshHandle } from './handles.ts';
 import { revocationReason } from './revocation-checks.ts';
 import type { AccessTokens } from './tokens.ts';
@@ -97,7 +98,8 @@ export class TokenStatus {
 
 /** Whether a token is what the grant allows. Only the record of the grant is under a MAC of all of this. */
 function isOfGrant({ subject, clientId, authTime, scope, audience }: StoredAccessToken, grant: StoredGrant): boolean {
-  if (subject !== grant.subject || clientId !== grant.clientId || authTime !== grant.authTime) return false;
+  if (subject !== grant.subject || clientId !== grant.clientId) return false;
+  if (authTime !== reportedAuthTime(grant)) return false;
   return grant.audiences.includes(audience) && scope.every((each) => grant.scope.includes(each));
 }
 

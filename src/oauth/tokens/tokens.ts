@@ -5,7 +5,7 @@ import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import { cappedExpiry } from '../access/access.ts';
 import { formatScope } from '../access/scope.ts';
 import { OAuthError } from '../ports/error.ts';
-import type { Clock, EndOfTick, Random } from '../ports/ports.ts';
+import type { Clock, EndOfTick, Person, Random } from '../ports/ports.ts';
 import type { Confirmation, NewAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { KeyRing } from '../registry/keys.ts';
@@ -31,8 +31,10 @@ export interface Authorization {
   readonly audience: string;
   /** Undefined for client_credentials. */
   readonly grantId: string | undefined;
-  /** Epoch milliseconds of the person's login; undefined where no person was involved. */
+  /** Epoch milliseconds of the person's login, as it is reported; undefined where no person was involved. */
   readonly authTime: number | undefined;
+  /** The person, as found for the exchange; undefined for client_credentials. */
+  readonly person?: Person | undefined;
   /** The sign-in that an ID token reports; undefined where none is to be issued. */
   readonly openid?: ReportedLogin | undefined;
   /** The refresh token that goes with the access token, if any. */

@@ -98,6 +98,7 @@ const NOTHING: CheckResult = {
   files: [],
   staleFiles: [],
   users: undefined,
+  blocks: [],
   userCount: 0,
   waiting: [],
   emptySources: [],

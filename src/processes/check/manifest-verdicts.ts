@@ -5,6 +5,7 @@ import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { admitClients } from '../../admission/clients/admit-clients.ts';
 import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
 import { clientAccounts, missingAccountFaults } from '../../admission/clients/service-accounts.ts';
+import { missingProviders } from '../../admission/clients/sign-in-limits.ts';
 import { admitProviders, type ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';
 import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { admitKeys } from '../../admission/keys/admit-keys.ts';
@@ -18,6 +19,7 @@ import type { References } from '../../admission/references/references.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
 import { ungrantedReferences } from '../../admission/resources/resource-grants.ts';
+import type { Block } from '../../login/blocks.ts';
 import type { LocalUser } from '../../login/local/local-users.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
@@ -62,8 +64,8 @@ export interface ManifestVerdicts {
   readonly warnings: readonly ManifestFault[];
   /**
    * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
-   * a client or person in the future, a missing ServiceAccount beside others, a reference to a resource that no
-   * manifest grants. Sorted as the faults are.
+   * a client, person or identity provider in the future, a missing ServiceAccount beside others, a reference to a
+   * resource that no manifest grants, a client for people of a provider that no manifest has. Sorted as the faults are.
    */
   readonly advisories: readonly ManifestFault[];
   /** The ignored kinds, and the ignored objects of other classes, each once. */
@@ -73,6 +75,8 @@ export interface ManifestVerdicts {
   readonly staleFiles: readonly string[];
   /** The users in Secrets of any namespace; undefined when there is no such Secret. */
   readonly users: readonly LocalUser[] | undefined;
+  /** The blocks in those Secrets. */
+  readonly blocks: readonly Block[];
   /** The number of users in Secrets and bare files without a fault. */
   readonly userCount: number;
 }
@@ -145,10 +149,12 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     advisories: sortedFaults([
       ...policies.flatMap((verdict) => ambiguitiesIn(verdict, [...namespaces.values()])),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
+      ...providers.flatMap((verdict) => futureRevocation(verdict, options.now, 'its people are shut out')),
       ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
       ...byClass.flatMap((judged) =>
         judged.clients.flatMap((verdict) => ungranted(verdict, judged.resources, references)),
       ),
+      ...clients.flatMap((verdict) => unknownProviders(verdict, providers)),
       ...users.advisories,
       ...bare.advisories,
     ]),
@@ -159,6 +165,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     files: set.files,
     staleFiles: set.staleFiles,
     users: users.given ? users.users : undefined,
+    blocks: users.blocks,
     userCount: users.users.length + bare.count,
   };
 }
@@ -209,8 +216,12 @@ function ambiguitiesIn(
   }));
 }
 
-function futureRevocation({ object, manifest }: ClientVerdict<ManifestObject>, now: number): readonly ManifestFault[] {
-  const warning = manifest && revokedUntilWarning(manifest.spec, now);
+function futureRevocation(
+  { object, manifest }: ClientVerdict<ManifestObject> | ProviderVerdict<ManifestObject>,
+  now: number,
+  effect?: string,
+): readonly ManifestFault[] {
+  const warning = manifest && revokedUntilWarning(manifest.spec, now, effect);
   if (warning === undefined) return [];
   const { path, reason, message } = warning;
   return [{ place: object.locate(path), reason, message }];
@@ -236,6 +247,20 @@ function ungranted(
   const { namespace, name } = object;
   const client = { namespace, name, namespaceLabels: namespaceLabels(namespace), spec: manifest.spec };
   return ungrantedReferences(client, resources.accepted).map(({ path, reason, message }) => ({
+    place: object.locate(path),
+    reason,
+    message,
+  }));
+}
+
+/** Names of providers that no file has, where files have providers at all. */
+function unknownProviders(
+  { object, manifest }: ClientVerdict<ManifestObject>,
+  providers: readonly ProviderVerdict<ManifestObject>[],
+): readonly ManifestFault[] {
+  if (manifest === undefined) return [];
+  const names = new Set(providers.map((provider) => provider.object.name));
+  return missingProviders(manifest.spec, names).map(({ path, reason, message }) => ({
     place: object.locate(path),
     reason,
     message,

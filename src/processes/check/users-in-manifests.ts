@@ -2,20 +2,24 @@
 
 import { REVOKED_UNTIL } from '../../admission/clients/revoked-until.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
+import { USERS_SECRET } from '../../admission/references/secret-parts.ts';
+import type { Block } from '../../login/blocks.ts';
 import { type LocalUser, UsersFileError } from '../../login/local/local-users.ts';
+import { isUser, type UserEntry } from '../../login/local/user-entry.ts';
+import { merged, WHY_LEFT_OUT } from '../../login/local/user-lists.ts';
 import { parseUsers } from '../../login/local/users-yaml.ts';
 import type { UserFile } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
 
-const USERS_TYPE = 'grantry.dev/users';
-const USERS_KEY = 'users.yaml';
+const { type: USERS_TYPE, key: USERS_KEY } = USERS_SECRET;
 const FIELD = 'revokeTokensBefore';
 /** Of people in one message. */
 const MAX_NAMED = 3;
 
 /**
- * The users of these Secrets, in order. A Secret with a fault contributes no user.
+ * The users and blocks of these Secrets, in order: of two with one name the first counts. Of a Secret with a fault only the
+ * blocks that can be read count.
  * @param now epoch milliseconds
  */
 export function usersIn(
@@ -23,16 +27,17 @@ export function usersIn(
   now: number,
 ): {
   readonly users: readonly LocalUser[];
+  readonly blocks: readonly Block[];
   readonly faults: readonly ManifestFault[];
   /** One for each Secret that shuts people out by a time that is ahead. */
   readonly advisories: readonly ManifestFault[];
   /** Whether there is a users Secret at all, valid or not. */
   readonly given: boolean;
 } {
-  const users = new Map<string, LocalUser>();
   const faults: ManifestFault[] = [];
   const advisories: ManifestFault[] = [];
   const found = secrets.filter(({ manifest }) => manifest.type === USERS_TYPE);
+  const lists: { readonly secret: ManifestObject; readonly entries: readonly UserEntry[] }[] = [];
   for (const secret of found) {
     const refuse = (message: string) =>
       faults.push({ place: secret.locate(placeOf(secret)), reason: 'InvalidUsers', message });
@@ -43,22 +48,24 @@ export function usersIn(
     }
     try {
       const parsed = parseUsers(value.value);
-      const ids = new Set([...users.values()].map(({ id }) => id));
-      const twice = parsed.find(({ username, id }) => users.has(username) || (id !== undefined && ids.has(id)));
-      if (twice !== undefined) {
-        refuse(`Another Secret already names the user ${JSON.stringify(twice.username)}, or has the same id.`);
-        continue;
-      }
-      for (const user of parsed) users.set(user.username, user);
+      lists.push({ secret, entries: parsed });
       const named = shutOut(parsed, now).slice(0, MAX_NAMED);
       const message = named.map((one) => `users[${one.index}].${FIELD}: ${one.message}`).join(' ');
       if (message !== '') advisories.push({ place: secret.locate(placeOf(secret)), reason: REVOKED_UNTIL, message });
     } catch (error) {
       if (!(error instanceof UsersFileError)) throw error;
+      lists.push({ secret, entries: error.denials.blocks ?? [] });
       refuse(error.message);
     }
   }
-  return { users: [...users.values()], faults, advisories, given: found.length > 0 };
+  const { users, blocks, leftOut } = merged(lists.map(({ entries }) => entries));
+  for (const [position, { secret }] of lists.entries()) {
+    const left = leftOut[position];
+    if (left === undefined) continue;
+    const message = `users[${left.index}] does not count, nor others like it: ${WHY_LEFT_OUT[left.reason]}.`;
+    faults.push({ place: secret.locate(placeOf(secret)), reason: 'InvalidUsers', message });
+  }
+  return { users, blocks, faults, advisories, given: found.length > 0 };
 }
 
 /**
@@ -79,9 +86,9 @@ export function usersInFiles(
   let count = 0;
   for (const { text, locate } of files) {
     try {
-      const users = parseUsers(text);
-      count += users.length;
-      for (const { index, message } of shutOut(users, now))
+      const entries = parseUsers(text);
+      count += entries.filter(isUser).length;
+      for (const { index, message } of shutOut(entries, now))
         advisories.push({ place: locate([index, FIELD]), reason: REVOKED_UNTIL, message });
     } catch (error) {
       if (!(error instanceof UsersFileError)) throw error;
@@ -100,10 +107,10 @@ export function unreadUserFiles(files: readonly UserFile[]): readonly ManifestFa
 
 /** The people with a `revokeTokensBefore` that is ahead: {@link LocalUsers} lets none of them sign in. */
 function shutOut(
-  users: readonly LocalUser[],
+  entries: readonly UserEntry[],
   now: number,
 ): readonly { readonly index: number; readonly message: string }[] {
-  return users.flatMap(({ revokeTokensBefore = 0 }, index) => {
+  return entries.flatMap(({ revokeTokensBefore = 0 }, index) => {
     if (revokeTokensBefore <= now) return [];
     const until = new Date(revokeTokensBefore).toISOString();
     return [{ index, message: `This time is in the future: until ${until} the person cannot sign in.` }];

@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { z } from 'zod';
 import { DEFAULT_CLASS } from '../../admission/kinds/manifest.ts';
+import { usernameSchema } from '../../login/local/username.ts';
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -14,6 +15,14 @@ const namespaces = z.string().transform((text, context) => {
     context.addIssue({ code: 'custom', message: `holds ${entry}, which is not the name of a namespace` });
   }
   return [...new Set(list)];
+});
+
+const username = z.string().transform((text, context) => {
+  const { data } = usernameSchema.safeParse(text);
+  if (data !== undefined) return data;
+  const message = 'is not a username: 1 to 254 characters, no control characters, no white space around';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
 });
 
 const adminUrls = z.string().transform((text, context) => {
@@ -56,12 +65,17 @@ export const CLUSTER_VARIABLES = {
     .describe(
       '`grantry controller`: `on` makes the leader create the Secret `grantry-redis-dev` with a random `password`, which the chart gives to the Redis of `redis.dev` and to the token servers.',
     ),
+  GRANTRY_INITIAL_USER: username
+    .optional()
+    .describe(
+      '`grantry controller`: the first user. Where the release namespace has no Secret of the type `grantry.dev/users`, the leader creates `grantry-initial-user` with this user and a random `password`. Without effect where `GRANTRY_USERS_FILE` is set.',
+    ),
   GRANTRY_USERS_FILE: z
     .string()
     .min(1)
     .optional()
     .describe(
-      '`grantry server`: a `users.yaml` with the people who can sign in. Read again when it changes. Unset: no users.',
+      '`grantry server`: a `users.yaml` with people who can sign in, which counts before the Secrets of the type `grantry.dev/users` in the release namespace. Read again when it changes.',
     ),
 } as const;
 

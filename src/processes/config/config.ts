@@ -147,6 +147,8 @@ export interface Settings {
   readonly serverAdminUrls: readonly string[];
   /** Whether the controller provides the password of the chart's own Redis. */
   readonly generateRedisPassword: boolean;
+  /** The user that the controller creates where there are none; undefined: none is created. */
+  readonly initialUser: string | undefined;
   readonly usersFile: string | undefined;
   readonly cluster: ClusterPlace;
   readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
@@ -231,6 +233,7 @@ export function readSettings({
     serverService: values.GRANTRY_SERVER_SERVICE,
     serverAdminUrls: values.GRANTRY_SERVER_ADMIN_URLS,
     generateRedisPassword: values.GRANTRY_GENERATE_REDIS_PASSWORD,
+    initialUser: values.GRANTRY_INITIAL_USER,
     usersFile: values.GRANTRY_USERS_FILE,
     cluster: clusterPlace(environment),
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,

@@ -3,7 +3,11 @@
 import { withoutForeignLabels } from '../../controller/client-secrets/owner-secrets.ts';
 import type { ClientSources } from '../../controller/clients/client-controller.ts';
 import { cachedClient, cachedIdentity, cachedResource, ofClass } from '../../controller/reconciling/cached-object.ts';
-import { PARTS_SELECTOR, PROVIDER_SECRETS_SELECTOR } from '../../kubernetes/objects/release-parts.ts';
+import {
+  PARTS_SELECTOR,
+  PROVIDER_SECRETS_SELECTOR,
+  USERS_SECRETS_SELECTOR,
+} from '../../kubernetes/objects/release-parts.ts';
 import {
   CLIENT_POLICIES,
   CONFIG_MAPS,
@@ -32,6 +36,8 @@ export interface ControllerSourcesOptions
   readonly watchNamespaces: readonly string[] | undefined;
   /** The Service of the replicas; undefined where their addresses are fixed or not configured. */
   readonly serverService: string | undefined;
+  /** Whether the controller is to provide a first user. */
+  readonly needsUsers: boolean;
 }
 
 export class ControllerSources implements ClientSources {
@@ -46,11 +52,13 @@ export class ControllerSources implements ClientSources {
   readonly signingKeys: SharedReflector;
   readonly providers: SharedReflector;
   readonly providerSecrets: SharedReflector;
+  /** Undefined where no first user is to be provided. */
+  readonly usersSecrets: SharedReflector | undefined;
   readonly endpointSlices: SharedReflector | undefined;
   readonly #all: readonly SharedReflector[];
 
   constructor(options: ControllerSourcesOptions) {
-    const { className, releaseNamespace, watchNamespaces, serverService, ...shared } = options;
+    const { className, releaseNamespace, watchNamespaces, serverService, needsUsers, ...shared } = options;
     const watch = (resource: Resource, more: Partial<SharedReflectorOptions> = {}) =>
       new SharedReflector({ ...shared, resource, unread: UNREAD, ...more });
     this.clients = watch(OAUTH_CLIENTS, {
@@ -76,6 +84,14 @@ export class ControllerSources implements ClientSources {
       namespaces: [releaseNamespace],
       fieldSelector: PROVIDER_SECRETS_SELECTOR,
     });
+    this.usersSecrets = needsUsers
+      ? watch(SECRETS, {
+          namespaces: [releaseNamespace],
+          fieldSelector: USERS_SECRETS_SELECTOR,
+          metadataOnly: true,
+          keep: cachedIdentity,
+        })
+      : undefined;
     this.endpointSlices =
       serverService === undefined
         ? undefined
@@ -94,6 +110,7 @@ export class ControllerSources implements ClientSources {
         this.serviceAccounts,
       ],
       ...[this.releaseSecrets, this.signingKeys, this.providers, this.providerSecrets],
+      ...(this.usersSecrets === undefined ? [] : [this.usersSecrets]),
       ...(this.endpointSlices === undefined ? [] : [this.endpointSlices]),
     ];
   }

@@ -12,6 +12,7 @@ import {
 } from '../../admission/references/secret-parts.ts';
 import { ClientController } from '../../controller/clients/client-controller.ts';
 import { ProviderController } from '../../controller/identity-providers/provider-controller.ts';
+import { InitialUser, type InitialUserOptions } from '../../controller/install/initial-user.ts';
 import { InstallSecrets } from '../../controller/install/install-secrets.ts';
 import { LostSecrets } from '../../controller/install/lost-secrets.ts';
 import { LeaderApi } from '../../controller/leadership/leader-api.ts';
@@ -132,6 +133,7 @@ class ControllerProcess {
       releaseNamespace: settings.namespace,
       watchNamespaces: namespacesOf(settings),
       serverService: settings.serverService,
+      needsUsers: initialUserOf(settings) !== undefined,
     });
     this.#lostSecrets = new LostSecrets(this.#sources.releaseSecrets);
     this.#identity = `${hostname()}_${randomId(random, 6)}`;
@@ -228,7 +230,15 @@ class ControllerProcess {
       reader: this.#api,
       reported: clients.reportedProviders,
     });
-    const others = [new KeyController(shared), new PolicyController(shared), providers, resources, clients];
+    const initialUser = this.#initialUser(shared);
+    const others = [
+      new KeyController(shared),
+      new PolicyController(shared),
+      providers,
+      resources,
+      clients,
+      ...initialUser,
+    ];
     this.#components = [secrets, ...others];
     for (const each of others) each.start();
   }
@@ -242,6 +252,16 @@ class ControllerProcess {
       ...(alertWebhook?.secretFile === undefined ? [WEBHOOK_SECRET] : []),
       ...(generateRedisPassword ? [REDIS_SECRET] : []),
     ];
+  }
+
+  #initialUser(shared: Pick<InitialUserOptions, 'api' | 'releaseNamespace' | 'random' | 'log' | 'metrics'>) {
+    const { usersSecrets } = this.#sources;
+    const username = initialUserOf(this.#settings);
+    if (usersSecrets === undefined || username === undefined) return [];
+    const hashPassword = async (password: string) =>
+      // Its native code is loaded once in the life of an install.
+      (await import('../../login/local/password.ts')).hashPassword(password);
+    return [new InitialUser({ ...shared, username, reader: this.#api, sources: { usersSecrets }, hashPassword })];
   }
 
   async #stopLeading(): Promise<void> {
@@ -329,6 +349,11 @@ class ControllerProcess {
 /** Undefined: all. */
 function namespacesOf({ watchNamespaces }: Settings): readonly string[] | undefined {
   return watchNamespaces.length === 0 ? undefined : watchNamespaces;
+}
+
+/** The user to create where there are none; undefined where none is configured, or a file has all users. */
+function initialUserOf({ initialUser, usersFile }: Settings): string | undefined {
+  return usersFile === undefined ? initialUser : undefined;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -36,7 +36,7 @@ export function changeHandler({ registry, folder, people, server, stdout, served
     const time = new Date(systemClock.now()).toTimeString().slice(0, 8);
     const verdicts = await registry.rebuild(await folder.update(contents));
     server.registrySwapped((performance.now() - begin) / 1000);
-    await people.replace(verdicts.users);
+    await people.replace(verdicts);
     const after = { verdicts, signingKeyId: registry.current.keys.signing?.kid };
     recordChanges(server.audit, before, after);
     stdout.write(changeReport(before.verdicts, verdicts, time));

@@ -1,12 +1,16 @@
 // The users of `grantry dev`.
 
 import { createHash } from 'node:crypto';
+import { Blocks } from '../../login/blocks.ts';
 import { hashPassword, type LocalUser, type LocalUsers } from '../../login/local/local-users.ts';
+import { merged } from '../../login/local/user-lists.ts';
+import type { ManifestVerdicts } from '../check/manifest-verdicts.ts';
 import { StartError } from '../config/start-error.ts';
 
 /** Users of Secrets and of `--user`, else `demo` if the server is for this machine only. */
 export class DevPeople {
   readonly users: LocalUsers;
+  readonly blocks = new Blocks();
   readonly #given: readonly LocalUser[];
   readonly #demoAllowed: boolean;
   #demo: LocalUser | undefined;
@@ -26,14 +30,15 @@ export class DevPeople {
     return this.#demo !== undefined && this.#present.includes(this.#demo);
   }
 
-  /** @param ofSecrets undefined when there is no users Secret */
-  async replace(ofSecrets: readonly LocalUser[] | undefined): Promise<void> {
-    const byName = new Map([...(ofSecrets ?? []), ...this.#given].map((user) => [user.username, user]));
+  /** Serves the users and blocks of Secrets; the users are undefined when there is no users Secret. */
+  async replace({ users: ofSecrets, blocks }: Pick<ManifestVerdicts, 'users' | 'blocks'>): Promise<void> {
+    const { users } = merged([this.#given, [...(ofSecrets ?? []), ...blocks]]);
+    this.#present = users;
     if (ofSecrets === undefined && this.#given.length === 0 && this.#demoAllowed) {
       this.#demo ??= await userOf('demo:demo');
-      byName.set(this.#demo.username, this.#demo);
+      this.#present = [this.#demo];
     }
-    this.#present = [...byName.values()];
+    this.blocks.replace(blocks);
     this.users.replace(this.#present);
   }
 }

@@ -103,7 +103,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
   const begin = performance.now();
   const verdicts = await registry.rebuild(await parts.folder.update(await watch.start()));
   const seconds = (performance.now() - begin) / 1000;
-  await people.replace(verdicts.users);
+  await people.replace(verdicts);
   const stores = redis?.stores ?? (await storesOf(state));
   const mutualTls = await mutualTlsOf(settings, processLog);
   const server = assembleTokenServer({
@@ -112,6 +112,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
     refusedClients: () => registry.refusedClients,
     stores,
     owners: people.users,
+    blocks: people.blocks,
     clock: systemClock,
     random: systemRandom,
     peppers: await peppersOf(settings, state),

@@ -13,6 +13,7 @@ import type {
   ReplicaApi,
   ReportAnswer,
   ReportRequest,
+  UsersReport,
 } from '../../http/admin/controller-endpoints.ts';
 import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
@@ -26,6 +27,8 @@ export interface ReplicaOptions {
   readonly alerts: () => AlertReports | undefined;
   /** Undefined until the token server is assembled. */
   readonly providers: () => Pick<IdentityProviders, 'reports'> | undefined;
+  /** By uid, the Secrets with users that do not count as a whole. */
+  readonly users: () => ReadonlyMap<string, UsersReport>;
   readonly clock: Clock;
 }
 
@@ -62,10 +65,13 @@ export class Replica implements ReplicaApi {
     const providers: Record<string, ProviderReport> = {};
     for (const [uid, { generation }] of registry.servedProviders) {
       const report = reports?.get(uid);
-      const reason = report?.generation === generation ? report.reach : 'NotObserved';
-      providers[uid] = { generation, reachable: reason === 'Reachable', reason };
+      const current = report?.generation === generation ? report : undefined;
+      const reason = current?.reach ?? 'NotObserved';
+      const overage = current?.isOverage === true && ({ isOverage: true } as const);
+      providers[uid] = { generation, reachable: reason === 'Reachable', reason, ...overage };
     }
     const pending = (await alerts()?.exchange(acknowledged)) ?? [];
-    return { ...usage.since(after), providers, alerts: pending };
+    const users = Object.fromEntries(this.#options.users());
+    return { ...usage.since(after), providers, users, alerts: pending };
   }
 }

@@ -2,6 +2,8 @@
 // keeps its state in Redis; it has no state of its own. The admin port listens first and reports what the start is
 // waiting for. The phases of the start are in start-phases.ts.
 
+import { LocalUsers } from '../../login/local/local-users.ts';
+import { UserLists } from '../../login/local/user-lists.ts';
 import { ConfigurationError, readSettings } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
 import { connectCluster } from '../lifecycle/cluster-connection.ts';
@@ -41,11 +43,13 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
     });
     if (settings.redis === undefined) throw new StartError('GRANTRY_REDIS_URL is not set', 2);
     const processLog = await openLog({ level: settings.logLevel, format: settings.logFormat });
+    const lists = new UserLists({ users: new LocalUsers({ users: [], clock: systemClock }) });
     const parts: ServerParts = {
       settings: { ...settings, redis: settings.redis },
       processLog,
       api: await connectCluster(settings.cluster),
-      users: await UsersFile.open({ file: settings.usersFile, clock: systemClock, log: processLog.log }),
+      lists,
+      usersFile: await UsersFile.open({ file: settings.usersFile, lists, log: processLog.log }),
       mutualTls:
         settings.mtls && (await MutualTls.open({ settings: settings.mtls, clock: systemClock, log: processLog.log })),
     };
@@ -88,8 +92,8 @@ interface Start {
 
 /** Watches the cluster, waits for the prerequisites, and listens on the public port. */
 async function serve(parts: ServerParts, { sources, admin, progress, exit }: Start): Promise<void> {
-  const { settings, users, processLog } = parts;
-  const { registry, pepper } = sources;
+  const { settings, usersFile, processLog } = parts;
+  const { registry, pepper, usersSecrets } = sources;
   const { log } = processLog;
   const registryAudit = new RegistryAudit(registry);
   registry.start({
@@ -102,6 +106,7 @@ async function serve(parts: ServerParts, { sources, admin, progress, exit }: Sta
       registryAudit.swapped(swap);
     },
     onSecret: () => void pepper.refresh(),
+    onUsers: () => void usersSecrets.refresh(),
   });
   const onFatal = (error: StartError) => {
     log.fatal(`redis: ${error.message}`);
@@ -112,9 +117,8 @@ async function serve(parts: ServerParts, { sources, admin, progress, exit }: Sta
   const serving = createServing(parts, sources, admin, prerequisites);
   progress.serving = serving;
   registryAudit.start(serving.tokens.audit);
-  users.start();
-  // Without a file there are no local users, and none has left.
-  if (settings.usersFile !== undefined) serving.userChanges.start();
+  usersFile.start();
+  serving.userChanges.start();
   await listenOn(serving.tokens.public, { host: settings.host, port: settings.port, variable: 'GRANTRY_PORT' });
   await listenForCertificates(parts, serving.tokens);
   serving.alerts.start();
@@ -161,11 +165,11 @@ function endWithProcess(
 }
 
 async function close(
-  { users, api, processLog, mutualTls }: ServerParts,
+  { usersFile, api, processLog, mutualTls }: ServerParts,
   { registry }: Sources,
   { redis, serving }: Progress,
 ): Promise<void> {
-  users.stop();
+  usersFile.stop();
   mutualTls?.stop();
   serving?.userChanges.stop();
   await registry.stop();

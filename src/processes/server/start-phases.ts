@@ -9,6 +9,7 @@ import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { ApiClient } from '../../kubernetes/api/api-client.ts';
 import type { ApiServerIssuer } from '../../kubernetes/api/api-server-issuer.ts';
 import type { UserChanges } from '../../login/local/user-changes.ts';
+import type { UserLists } from '../../login/local/user-lists.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
 import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
@@ -31,8 +32,9 @@ import { assembleClusterIssuer, clusterIssuerCheck } from './cluster-issuer.ts';
 import { PepperSource } from './pepper-source.ts';
 import { Replica } from './replica.ts';
 import type { UsersFile } from './users-file.ts';
+import { UsersSecrets } from './users-secrets.ts';
 
-/** How long the kubelet may take to update a mounted file, with some time to spare; milliseconds. */
+/** How long the kubelet may take to update a mounted file, with some time to spare; milliseconds. Watches are quicker. */
 const USERS_FILE_LAG = 120_000;
 
 /** What the command has before the first phase. */
@@ -40,7 +42,9 @@ export interface ServerParts {
   readonly settings: Settings & { readonly redis: RedisSettings };
   readonly processLog: ProcessLog;
   readonly api: ApiClient;
-  readonly users: UsersFile;
+  /** The lists of users, merged. */
+  readonly lists: UserLists;
+  readonly usersFile: UsersFile;
   /** Undefined where mutual TLS is off. */
   readonly mutualTls: MutualTls | undefined;
 }
@@ -53,6 +57,7 @@ export interface Sources {
   readonly usage: ClientUsage;
   readonly pepper: PepperSource;
   readonly clusterIssuer: ApiServerIssuer;
+  readonly usersSecrets: UsersSecrets;
 }
 
 /** What the phases after the admin side have reached; a member is undefined until then. */
@@ -76,7 +81,7 @@ export interface Serving {
 }
 
 /** Phase 1. */
-export function createSources({ settings, processLog, api }: ServerParts): Sources {
+export function createSources({ settings, processLog, api, lists }: ServerParts): Sources {
   const [clock, random] = [systemClock, systemRandom];
   const watches = new WatchCounters();
   const registry = new RegistrySync({
@@ -104,13 +109,14 @@ export function createSources({ settings, processLog, api }: ServerParts): Sourc
     secretText: () => registry.textOf(PEPPER_SECRET),
   });
   const clusterIssuer = assembleClusterIssuer({ api, log: processLog.log });
-  return { registry, watches, usage, pepper, clusterIssuer };
+  const usersSecrets = new UsersSecrets({ secrets: () => registry.usersSecrets(), lists, log: processLog.log });
+  return { registry, watches, usage, pepper, clusterIssuer, usersSecrets };
 }
 
 /** Phase 2. @param progress read at each request of the admin port */
 export function createAdminSide(
-  { settings, processLog, users }: ServerParts,
-  { registry, watches, usage, pepper, clusterIssuer }: Sources,
+  { settings, processLog, usersFile }: ServerParts,
+  { registry, watches, usage, pepper, clusterIssuer, usersSecrets }: Sources,
   progress: Readonly<Progress>,
 ): AdminSide {
   return assembleAdminSide({
@@ -122,7 +128,8 @@ export function createAdminSide(
     refusedClients: () => registry.refusedClients,
     logDropped: processLog.dropped,
     readiness: readinessChecks({ registry, pepper, clusterIssuer }, progress),
-    ...(settings.usersFile !== undefined && { usersFile: users }),
+    ...(settings.usersFile !== undefined && { usersFile }),
+    usersSecrets,
     processMetrics: true,
     watches,
     clusterIssuerReads: () => clusterIssuer.reads,
@@ -137,18 +144,19 @@ export function createAdminSide(
       clock: systemClock,
       alerts: () => progress.serving?.alertReports,
       providers: () => progress.serving?.tokens.providers,
+      users: () => usersSecrets.faults,
     }),
   });
 }
 
 /**
- * Phase 3: waits for Redis, a pepper and the first registry. Redis is retried for as long as it takes.
+ * Phase 3: waits for Redis, a pepper, the first registry and the people. Redis is retried for as long as it takes.
  * @param onFatal called with what no retry can mend
  * @returns undefined when the process began to drain meanwhile
  */
 export async function awaitPrerequisites(
   { settings, processLog }: ServerParts,
-  { registry, pepper }: Sources,
+  { registry, pepper, usersSecrets }: Sources,
   { admin, progress, onFatal }: { admin: AdminSide; progress: Progress; onFatal: (error: StartError) => void },
 ): Promise<Prerequisites | undefined> {
   await pepper.refresh();
@@ -161,13 +169,15 @@ export async function awaitPrerequisites(
     progress.redis = redis;
     return redis;
   });
-  const [redis, peppers] = await Promise.all([opening, pepper.whenAvailable(), registry.whenServing()]);
+  // No person signs in before every list is merged: one that is missing may be the one that shuts a person out.
+  const listed = registry.whenServing().then(() => usersSecrets.refresh());
+  const [redis, peppers] = await Promise.all([opening, pepper.whenAvailable(), listed]);
   return admin.draining.begun ? undefined : { redis, peppers };
 }
 
 /** Phase 4. @throws StartError for a webhook secret that cannot be used */
 export function createServing(
-  { settings, processLog, users, mutualTls }: ServerParts,
+  { settings, processLog, lists, mutualTls }: ServerParts,
   { registry, usage, clusterIssuer }: Sources,
   admin: AdminSide,
   { redis, peppers }: Prerequisites,
@@ -178,7 +188,8 @@ export function createServing(
       settings,
       registry,
       stores: redis.stores,
-      owners: users.users,
+      owners: lists.users,
+      blocks: lists.blocks,
       clock: systemClock,
       random: systemRandom,
       peppers,
@@ -201,7 +212,7 @@ export function createServing(
   const userChanges = assembleUserChanges({
     ...tokens,
     ...redis,
-    users: users.users,
+    users: lists.users,
     clock: systemClock,
     log,
     lag: USERS_FILE_LAG,

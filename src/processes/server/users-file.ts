@@ -1,43 +1,47 @@
-// The local users of a mounted `users.yaml`. The file is polled: the kubelet updates a mounted Secret by a symbolic
-// link, which no file system notification reports reliably. A file with a fault only takes away (`Denials`).
+// The mounted `users.yaml`, which counts before every other list of users. The file is polled: the kubelet updates a mounted
+// Secret by a symbolic link, which no file system notification reports reliably.
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { type LocalUser, LocalUsers, UsersFileError } from '../../login/local/local-users.ts';
-import type { Clock } from '../../oauth/ports/ports.ts';
+import { UsersFileError } from '../../login/local/local-users.ts';
+import type { UserLists } from '../../login/local/user-lists.ts';
 import { StartError } from '../config/start-error.ts';
+import { placeOfFault, readList } from './list-reading.ts';
 
 const POLL_MILLISECONDS = 2000;
+/** No Secret has this key. */
+const KEY = 'GRANTRY_USERS_FILE';
+const RANK = { createdAt: Number.NEGATIVE_INFINITY, name: KEY };
 
 export interface UsersFileOptions {
-  /** Undefined: there are no users, and every sign-in fails. */
+  /** Undefined: there is none. */
   readonly file: string | undefined;
-  readonly clock: Clock;
+  readonly lists: UserLists;
   readonly log: Logger;
 }
 
 export class UsersFile {
-  readonly users: LocalUsers;
   readonly #options: UsersFileOptions;
   #text: string | undefined;
   #fault: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(options: UsersFileOptions, text: string | undefined, users: readonly LocalUser[]) {
+  private constructor(options: UsersFileOptions) {
     this.#options = options;
-    this.#text = text;
-    this.users = new LocalUsers({ users, clock: options.clock });
   }
 
   /** @throws StartError for a file that cannot be read or used */
   static async open(options: UsersFileOptions): Promise<UsersFile> {
     const { file } = options;
+    const opened = new UsersFile(options);
+    if (file === undefined) return opened;
     try {
-      const text = file && readFileSync(file, 'utf8');
-      return new UsersFile(options, text, await usersIn(text));
+      const fault = await opened.#read(file);
+      if (fault !== undefined) throw fault;
     } catch (error) {
       throw new StartError(`GRANTRY_USERS_FILE: ${file} ${faultOf(error)}`, 2);
     }
+    return opened;
   }
 
   /** Why the file as it is now does not count, or not as a whole; undefined while it does, and where there is none. */
@@ -57,39 +61,39 @@ export class UsersFile {
 
   async #reload(): Promise<void> {
     const { file = '', log } = this.#options;
+    const [text, before] = [this.#text, this.#fault];
     try {
-      const text = readFileSync(file, 'utf8');
+      const fault = await this.#read(file);
       if (text === this.#text) return;
-      this.#text = text;
-      this.users.replace(await usersIn(text));
-      this.#fault = undefined;
-      log.info({ file }, 'the users were read again');
+      this.#fault = fault && faultLine(fault);
+      if (fault === undefined) log.info({ file }, 'the users were read again');
+      else log.error({ file }, `${this.#fault}: it ${faultOf(fault)}`);
     } catch (error) {
-      if (error instanceof UsersFileError) this.users.restrict(error.denials);
       // The same text counts again once it can be read again.
-      else this.#text = undefined;
-      const before = this.#fault;
-      this.#fault = `the file ${placeOfFault(error)}; only what it takes away from people counts`;
-      // A file that cannot be read is tried at every poll; each faulty text is read once.
-      if (this.#fault !== before || error instanceof UsersFileError)
-        log.error({ file }, `${this.#fault}: it ${faultOf(error)}`);
+      this.#text = undefined;
+      this.#fault = faultLine(error);
+      // A file that cannot be read is tried at every poll.
+      if (this.#fault !== before) log.error({ file }, `${this.#fault}: it ${faultOf(error)}`);
     }
+  }
+
+  /** Serves what the file says, where it says something new. @returns its fault */
+  async #read(file: string): Promise<UsersFileError | undefined> {
+    const text = readFileSync(file, 'utf8');
+    if (text === this.#text) return undefined;
+    this.#text = text;
+    const reading = await readList(text);
+    const { lists } = this.#options;
+    lists.put(KEY, RANK, reading);
+    lists.merge();
+    return reading instanceof UsersFileError ? reading : undefined;
   }
 }
 
 /** For the admin port, which is open to more readers than the log: no text of the file. */
-function placeOfFault(error: unknown): string {
-  if (!(error instanceof UsersFileError)) return faultOf(error);
-  const { path } = error;
-  const where = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
-  return `has a fault at users${where}`;
-}
-
-async function usersIn(text: string | undefined): Promise<readonly LocalUser[]> {
-  if (text === undefined) return [];
-  // Imported only where a users file is configured.
-  const { parseUsers } = await import('../../login/local/users-yaml.ts');
-  return parseUsers(text);
+function faultLine(error: unknown): string {
+  const what = error instanceof UsersFileError ? `has a fault at ${placeOfFault(error)}` : faultOf(error);
+  return `the file ${what}; only what it takes away from people counts`;
 }
 
 function faultOf(error: unknown): string {

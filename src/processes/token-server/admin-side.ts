@@ -21,7 +21,7 @@ export interface AdminSide {
 
 /** Health, metrics, controller endpoints. @throws Error when a trusted proxy is neither an address nor a CIDR block */
 export function assembleAdminSide(options: AdminSideOptions): AdminSide {
-  const { registry, replica, usersFile } = options;
+  const { registry, replica, usersFile, usersSecrets } = options;
   const draining = new Draining();
   const metrics = new Metrics({
     clients: () => registry.current.size,
@@ -33,12 +33,16 @@ export function assembleAdminSide(options: AdminSideOptions): AdminSide {
     watches: options.watches,
     clusterIssuerReads: options.clusterIssuerReads,
     usersReloaded: usersFile && (() => usersFile.fault === undefined),
+    faultyUsersSecrets: usersSecrets && (() => usersSecrets.faults.size),
   });
   const checks: readonly ReadinessCheck[] = [
     { name: 'serving', fault: () => (draining.begun ? 'draining' : undefined) },
     { name: 'signing key', fault: () => (registry.current.keys.signing ? undefined : 'no active key') },
     ...(options.readiness ?? []),
     ...(usersFile === undefined ? [] : [{ name: 'users', fault: () => usersFile.fault, required: false }]),
+    ...(usersSecrets === undefined
+      ? []
+      : [{ name: 'users secrets', fault: () => usersSecrets.fault, required: false }]),
   ];
   const endpoints = [...adminEndpoints({ checks, metrics }), ...(replica ? controllerEndpoints(replica) : [])];
   return { admin: createHttpServer({ ...sharedServerOptions(options, metrics), endpoints }), draining, metrics };

@@ -79,9 +79,14 @@ function grantFields(grant: Grant): RecordFields {
     codeChallenge,
     grant.scope,
     grant.audiences,
-    // Tagged by their number: a grant may have each alone.
-    ...(grant.openid === undefined ? present(grant.confirmation) : [grant.confirmation, grant.openid.sid]),
+    ...optionalGrantFields(grant),
   ];
+}
+
+/** Tagged by their number: a grant may have each alone. */
+function optionalGrantFields({ confirmation, openid, upstreamAuthTime }: Grant): RecordFields {
+  if (upstreamAuthTime !== undefined) return [confirmation, openid?.sid, upstreamAuthTime];
+  return openid === undefined ? present(confirmation) : [confirmation, openid.sid];
 }
 
 function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
@@ -186,7 +191,6 @@ function authenticAccessTokens(store: AccessTokenStore, seals: Seals): AccessTok
 
 function sessionFields(session: Session): RecordFields {
   const { sessionId, sid, subject, username, displayName, authTime, idleLifetime, absoluteLifetime } = session;
-  const { address, browser } = session;
   return [
     sessionId,
     sid,
@@ -196,9 +200,14 @@ function sessionFields(session: Session): RecordFields {
     authTime,
     idleLifetime,
     absoluteLifetime,
-    // Tagged by their number: there is no browser without an address.
-    ...(address === undefined ? [] : [address, browser]),
+    ...optionalSessionFields(session),
   ];
+}
+
+/** Tagged by their number: there is no browser without an address. */
+function optionalSessionFields({ address, browser, provider, upstreamAuthTime }: Session): RecordFields {
+  if (provider !== undefined) return [address, browser, provider, upstreamAuthTime];
+  return address === undefined ? [] : [address, browser];
 }
 
 function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
@@ -231,7 +240,8 @@ function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
 
 function personFields(record: VouchedRecord): RecordFields {
   const { subject, provider, issuer, type, username, displayName, email, groups, verifiedAt } = record;
-  return [subject, provider, issuer, type, username, displayName, email, groups, verifiedAt];
+  const always = [subject, provider, issuer, type, username, displayName, email, groups, verifiedAt];
+  return [...always, ...present(record.unverifiedEmail)];
 }
 
 function authenticPersons(store: PersonStore, seals: Seals): PersonStore {
@@ -277,6 +287,7 @@ function authenticLogouts(store: LogoutStore, seals: Seals): LogoutStore {
 function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFields {
   const { interactionId, sessionId, subject, authTime, request } = interaction;
   const { clientUid, clientId, redirectUri, codeChallenge, state, scope, audiences, confirmation, openid } = request;
+  const { uiLocales } = request;
   return [
     interactionId,
     sessionId,
@@ -290,6 +301,8 @@ function interactionFields(interaction: Omit<Interaction, 'decision'>): RecordFi
     scope,
     audiences,
     ...(openid === undefined ? present(confirmation) : [confirmation, ...openidFields(openid)]),
+    // Behind these only a list can stand.
+    ...(uiLocales === undefined ? [] : [uiLocales]),
   ];
 }
 

@@ -14,6 +14,8 @@ import { tokenEndpoint } from '../../http/protocol/token.ts';
 import { userinfoEndpoint } from '../../http/protocol/userinfo.ts';
 import type { Endpoint } from '../../http/server/endpoint.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
+import { BlockedPeople } from '../../login/blocked-people.ts';
+import { Blocks } from '../../login/blocks.ts';
 import { Everyone } from '../../login/everyone.ts';
 import { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import { memoryReplays } from '../../memory/stores.ts';
@@ -63,9 +65,10 @@ export interface ClientPorts {
 
 /** Everyone who can sign in, and where. @param stores with records that this server has sealed */
 function peopleOf(
-  { owners: users, registry, clock }: TokenServerOptions,
-  { persons }: Stores,
+  { owners: users, blocks = new Blocks(), registry, clock, log }: TokenServerOptions,
+  { persons, sessions, watermarks }: Stores,
   { upstreamDuration, upstreamErrors }: Metrics,
+  audit: Audit,
 ): { readonly owners: People; readonly sources: IdentitySources; readonly providers: IdentityProviders } {
   const providers = new IdentityProviders({
     providers: () => registry.current.providers,
@@ -75,7 +78,18 @@ function peopleOf(
       if (isFailed) upstreamErrors.inc({ provider, step });
     },
   });
-  const everyone = new Everyone({ users, persons, providers, clock });
+  const blocked = new BlockedPeople({
+    blocks,
+    clock,
+    async end(subject, before) {
+      await watermarks.raise({ kind: 'user', subject }, before);
+      if (before !== undefined) return;
+      await sessions.endAll(subject);
+      audit.record({ type: 'sessions.ended_all', subject, reason: 'person_blocked' });
+    },
+    onFault: (error) => log.warn({ err: error }, 'what a blocked person holds is not ended: it is tried again'),
+  });
+  const everyone = new Everyone({ users, persons, providers, clock, blocked });
   const sources: IdentitySources = {
     list: () => providers.list(),
     provider: (name) => providers.provider(name),
@@ -93,7 +107,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     macs: new RecordMacs({ issuer, peppers }),
     onForged: (kind, grantId) => audit.record({ type: 'state_forged', reason: kind, grantId }),
   });
-  const { owners, sources, providers } = peopleOf(options, stores, metrics);
+  const { owners, sources, providers } = peopleOf(options, stores, metrics, audit);
   const handles = new Handles({ issuer, peppers, random });
   const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
   const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;

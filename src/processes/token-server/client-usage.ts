@@ -72,7 +72,7 @@ export class ClientUsage {
   }
 
   /** The changes after a cursor. @param after the cursor of an earlier answer; one of another process means all */
-  since(after: string | undefined): Omit<ReportAnswer, 'alerts' | 'providers'> {
+  since(after: string | undefined): Omit<ReportAnswer, 'alerts' | 'providers' | 'users'> {
     this.#prune();
     const { instance } = this.#options;
     const [, afterChange = '0'] = after?.startsWith(`${instance}.`) ? after.split('.') : [];

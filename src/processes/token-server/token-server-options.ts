@@ -6,6 +6,7 @@ import type { ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { HttpTimeouts } from '../../http/server/strict-fastify.ts';
+import type { Blocks } from '../../login/blocks.ts';
 import type { NonceRule } from '../../oauth/dpop/nonces.ts';
 import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
 import type { Clock, People, Random, Stores } from '../../oauth/ports/ports.ts';
@@ -57,6 +58,8 @@ export interface AdminSideOptions {
   readonly replica?: ReplicaApi;
   /** The file that the users come from; undefined where there is none. */
   readonly usersFile?: UsersFileState;
+  /** The Secrets that users come from; undefined without a cluster. */
+  readonly usersSecrets?: UsersSecretsState;
 }
 
 /** What the admin port says about a users file. It never makes the process not ready: the users known so far are served. */
@@ -65,10 +68,20 @@ export interface UsersFileState {
   readonly fault: string | undefined;
 }
 
+/** What the admin port says about Secrets with users. They never make the process not ready either. */
+export interface UsersSecretsState {
+  /** The Secrets that do not count, or not as a whole. */
+  readonly faults: { readonly size: number };
+  /** The first of them, and why; undefined without one. */
+  readonly fault: string | undefined;
+}
+
 export interface TokenServerOptions extends AdminSideOptions {
   readonly stores: Stores;
   /** The local users. */
   readonly owners: People;
+  /** The blocks in lists of users, for people of identity providers; none by default. */
+  readonly blocks?: Blocks;
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];

@@ -7,6 +7,7 @@
 //   u client uid       s subject             o scope             r redirect_uri      x of the code's secret
 //   c client id        i session id, if any  d audiences         h code challenge    b created at
 //   t how long before b the person signed in            k for how many seconds from b the record is needed
+//   A when at the identity provider, if that is known
 //   m master_replid at birth, until redemption          w wrong verifiers
 //   g current generation, from redemption on            f how long after b it was last used or made
 //   n 1 when it was only renewed (no rotation): its predecessor is not answered again
@@ -40,7 +41,8 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -150,7 +152,8 @@ local function write_access_token(scope, audience)
   cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
-  token.grantId, token.authTime = request.grantId, created - record.t
+  local auth_time = created - record.t
+  token.grantId, token.authTime = request.grantId, math.min(auth_time, record.A or auth_time)
   redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
 end
 -- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.

@@ -21,6 +21,7 @@ type GrantReply = readonly [
   confirmation: Confirmation | false,
   sid: string | false,
   nonce: string | false,
+  upstreamAuthTime: number | false,
 ];
 
 /** What the redemption scripts reply. */
@@ -124,11 +125,12 @@ export function alertIn(json: string | false): Alert | undefined {
 function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
   const [clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, challenge, createdAt] =
     reply;
-  const [mac, confirmation, sid, nonce] = reply.slice(10) as [
+  const [mac, confirmation, sid, nonce, upstreamAuthTime] = reply.slice(10) as [
     GrantReply[10],
     GrantReply[11],
     GrantReply[12],
     GrantReply[13],
+    GrantReply[14],
   ];
   return {
     grantId,
@@ -142,6 +144,7 @@ function storedGrant(grantId: string, reply: GrantReply): StoredGrant {
     scope: split(scope),
     audiences: split(audiences),
     codeChallenge: challenge === false ? undefined : challenge,
+    ...(upstreamAuthTime !== false && { upstreamAuthTime }),
     ...(confirmation !== false && { confirmation }),
     ...(sid !== false && { openid: { sid, nonce: nonce === false ? undefined : nonce } }),
     ...(mac !== false && { mac }),

@@ -75,13 +75,14 @@ export class RedisGrants implements GrantStore {
   async issue(grant: NewGrant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer> {
     if (shardOf(grant.grantId) !== shardOfPerson(grant.subject))
       throw new TypeError('the grant is not in the shard of its person');
-    const { clientUid, clientId, subject, sessionId, authTime, scope, audiences, redirectUri, codeChallenge, mac } =
-      grant;
+    const { clientUid, clientId, subject, sessionId, authTime, upstreamAuthTime, scope, audiences } = grant;
+    const { redirectUri, codeChallenge, mac } = grant;
     const fields = {
       u: clientUid,
       c: clientId,
       s: subject,
       i: sessionId,
+      A: upstreamAuthTime?.toString(),
       o: joined(scope),
       d: joined(audiences),
       r: redirectUri,

@@ -67,7 +67,8 @@ export class RedisPersons implements PersonStore {
     const reply = await this.#connection.run({ script: READ, keys: [this.#keys.person(subject)], args: [] });
     if (reply === null) return undefined;
     const [json, time, mac] = reply as [string, string, string];
-    const { provider, issuer, type, username, displayName, email, groups } = JSON.parse(json) as NewVouchedRecord;
+    const record = JSON.parse(json) as NewVouchedRecord;
+    const { provider, issuer, type, username, displayName, email, unverifiedEmail, groups } = record;
     return {
       subject,
       provider,
@@ -76,6 +77,7 @@ export class RedisPersons implements PersonStore {
       username,
       displayName,
       email,
+      unverifiedEmail,
       groups,
       verifiedAt: Number(time),
       mac: mac === '' ? undefined : mac,

@@ -86,6 +86,21 @@ describe('what is served', () => {
     expect(served([provider({ groups: { prefix: '' } }), CLIENT])?.groups.prefix).toBe('');
   });
 
+  it.each(['\n', '\r\n'])('given values that end with %j, as files do → they are read without it', (end) => {
+    const written = secret({ 'client-id': `grantry${end}`, 'client-secret': `of-corp${end}` });
+    const credentials = { clientId: 'grantry', clientSecret: 'of-corp', authorities: undefined };
+    expect(served([provider({}), written])?.credentials).toEqual(credentials);
+  });
+
+  it.each(['of-corp\n\n', '\nof-corp', 'of\ncorp', 'of-corp\t', '\n', ''])(
+    'given the client secret %j → SecretKeyMissing',
+    (value) => {
+      const written = secret({ 'client-id': 'grantry', 'client-secret': value });
+      const [verdict] = judgeProviders([provider({}), written]);
+      expect(summaryOf(verdict?.conditions ?? [])).toContain('ResolvedRefs=False/SecretKeyMissing');
+    },
+  );
+
   it('given clientAuth none → no client secret, though the Secret has one', () => {
     const spec = { oidc: { issuer: ISSUER, clientAuth: 'none' } };
     const credentials = { clientId: 'grantry', clientSecret: undefined, authorities: undefined };
@@ -175,6 +190,23 @@ describe('a provider with a fault', () => {
     expect(verdict?.faults).toHaveLength(1);
     expect(verdict?.provider).toMatchObject({ type: 'OIDC', issuer: ISSUER, credentials: undefined });
   });
+
+  it.each(FAULTS)(
+    'given that %s → the one beside it has no fault, and stays the same object',
+    (_, document, others) => {
+      const oidc = { issuer: 'https://good.example' };
+      const good = [
+        provider({ clientSecretRef: { name: 'good' }, oidc }, { name: 'good', uid: 'uid-good' }),
+        secret({ 'client-id': 'grantry', 'client-secret': 'of-good' }, { metadata: { name: 'good' } }),
+      ];
+      const before = registryProviders(judgeProviders([provider({}), CLIENT, ...good]));
+      const verdicts = judgeProviders([document, ...others, ...good]);
+      expect(verdicts.map(({ faults }) => faults.length)).toEqual([1, 0]);
+      const isGood = ({ name }: { readonly name: string }) => name === 'good';
+      expect(registryProviders(verdicts, before).find(isGood)).toBe(before.find(isGood));
+      expect(before.find(isGood)?.credentials).toBeDefined();
+    },
+  );
 
   it('given GitHub for no organization, or the issuer of an older one, with a good Secret → no credentials', () => {
     const open = provider({ type: 'GitHub', oidc: undefined });

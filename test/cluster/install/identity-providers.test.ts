@@ -60,7 +60,7 @@ describeRedis('identity providers in a cluster', () => {
       log: { info: () => {}, warn: () => {}, error: (line: object) => expect.fail(JSON.stringify(line)) },
       metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
     });
-    registry.start({ onSwap: () => {}, onSecret: () => {} });
+    registry.start({ onSwap: () => {}, onSecret: () => {}, onUsers: () => {} });
     await registry.whenServing();
   });
 

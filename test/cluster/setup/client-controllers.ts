@@ -134,6 +134,7 @@ export class ClientInstall {
       releaseNamespace,
       watchNamespaces,
       serverService: undefined,
+      needsUsers: false,
     });
     const [events, writes]: [EventFacts[], Write[]] = [[], []];
     const leading = new AbortController();

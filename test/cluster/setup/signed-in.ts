@@ -8,7 +8,7 @@ import type { TokenServerProcess } from './token-servers.ts';
 /** What an issuer that is never asked by its name is called. */
 const ISSUER = 'https://id.example';
 export const CALLBACK = 'https://shop.example/callback';
-const VERIFIER = 'verifier'.repeat(6);
+export const VERIFIER = 'verifier'.repeat(6);
 
 export interface Person {
   readonly username: string;

@@ -99,6 +99,11 @@ export class TokenServers {
     return this.installation.namespace;
   }
 
+  /** A command to its Redis, with all rights. */
+  redis(...words: readonly (string | number)[]): Promise<unknown> {
+    return this.#redis.command(...words);
+  }
+
   /** Starts one. @param options.url another way to the API server, such as a fault proxy */
   async start(options: StartOptions = {}): Promise<TokenServerProcess> {
     const token = options.token ?? this.installation.serverToken;

@@ -1,10 +1,10 @@
 // grantry with the client of an example, at the addresses of a test.
 
 import { type Addresses, EXAMPLE_ISSUER, type ExampleClient, Examples } from './examples.ts';
-import { startGrantryProvider } from './grantry-provider.ts';
+import { type ProviderWishes, startGrantryProvider } from './grantry-provider.ts';
 import type { Consumer, Provider } from './provider.ts';
 
-export interface ExampleProviderWishes {
+export interface ExampleProviderWishes extends Pick<ProviderWishes, 'port' | 'identityProviders'> {
   /** The folder in `examples/consumers/`. */
   readonly program: string;
   /** All but that of the issuer. */
@@ -25,12 +25,14 @@ export interface ExampleProvider {
 
 /** Starts it on free ports. */
 export async function startExampleProvider(wishes: ExampleProviderWishes): Promise<ExampleProvider> {
-  const { program, addresses, spec = {}, consumers = [] } = wishes;
+  const { program, addresses, spec = {}, consumers = [], port, identityProviders } = wishes;
   const examples = new Examples();
   const addressesFor = (issuer: string): Addresses => ({ ...addresses, [EXAMPLE_ISSUER]: issuer });
   let example: ExampleClient | undefined;
   const provider = await startGrantryProvider({
     consumers,
+    ...(port !== undefined && { port }),
+    ...(identityProviders !== undefined && { identityProviders }),
     clients: async (issuer) => {
       example = await examples.client(program, { addresses: addressesFor(issuer), spec });
       return [example.client];

@@ -2,6 +2,7 @@
 // sessions, and TLS in front of it where the issuer needs that.
 
 import { hashPassword, type LocalUser, LocalUsers } from '../../../src/login/local/local-users.ts';
+import type { IdentityProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import {
   generateSigningKeyPem,
   importSigningKey,
@@ -21,12 +22,17 @@ export interface ProviderWishes {
   readonly consumers?: readonly Consumer[];
   /** More clients, made for the issuer, such as those of `examples.ts`. */
   readonly clients?: (issuer: string) => Promise<readonly TestClient[]>;
+  /** Its port, where that has to be known before; the next one is taken, too. Default: free ones. */
+  readonly port?: number;
+  /** People sign in by these alone. Default: {@link PERSON} is a local user. */
+  readonly identityProviders?: readonly IdentityProvider[];
   /** Of `localhost`, for an https issuer. Default: http on 127.0.0.1. */
   readonly tls?: { readonly certificate: MadeCertificate; readonly authority: MadeCertificate };
 }
 
 /** Starts it on free ports. */
-export async function startGrantryProvider({ consumers = [], clients, tls }: ProviderWishes): Promise<Provider> {
+export async function startGrantryProvider(wishes: ProviderWishes): Promise<Provider> {
+  const { consumers = [], clients, tls, identityProviders = [] } = wishes;
   const clock = new TestClock();
   clock.run();
   const passwordHash = await hashPassword(PASSWORD);
@@ -37,7 +43,7 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
     person = { ...person, ...changes };
     owners.replace([person]);
   };
-  const port = await freePort(2);
+  const port = wishes.port ?? (await freePort(2));
   const front = tls && { certificate: tls.certificate, port: await freePort(), upstream: port };
   const issuer = front === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${front.port}`;
   let keys = await newKeys('Active');
@@ -51,6 +57,11 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
     port,
     issuer,
   });
+  const setIdentityProviders = async (providers: readonly IdentityProvider[]) => {
+    owners.replace(providers.length === 0 ? [person] : []);
+    await grantry.setProviders(providers);
+  };
+  if (identityProviders.length > 0) await setIdentityProviders(identityProviders);
   grantry.server.logouts.start();
   const stopFront = front && (await startTlsFront(front));
   return {
@@ -66,6 +77,7 @@ export async function startGrantryProvider({ consumers = [], clients, tls }: Pro
     setGroups: (groups) => change({ groups }),
     setName: (displayName) => change({ displayName }),
     setClients: (changed) => grantry.setClients(changed),
+    setIdentityProviders,
     publishSigningKey: async () => {
       published = await newKeys('Published');
       grantry.setKeys([...keys, ...published]);

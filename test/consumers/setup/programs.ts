@@ -9,7 +9,15 @@ const IS_CI = process.env.CI === 'true';
 const SCRIPT = join(import.meta.dirname, '../../../scripts/consumers/consumer-programs.mjs');
 
 /** As the script names them. */
-type ConsumerName = 'kubelogin' | 'oauth2-proxy' | 'argo-cd' | 'go-oidc' | 'spring-boot' | 'apache' | 'kubernetes';
+type ConsumerName =
+  | 'dex'
+  | 'kubelogin'
+  | 'oauth2-proxy'
+  | 'argo-cd'
+  | 'go-oidc'
+  | 'spring-boot'
+  | 'apache'
+  | 'kubernetes';
 
 /**
  * As `describe`, with what each program is started by; skipped where one cannot be had, unless CI demands it. The first use

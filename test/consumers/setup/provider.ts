@@ -1,5 +1,6 @@
 // An OpenID provider as the tests of programs see it: its addresses, the person that it knows, and the answers to its pages.
 
+import type { IdentityProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import type { TestClient } from '../../grantry.ts';
 import type { Page } from '../../http/sign-in/sign-in-browser.ts';
 
@@ -53,6 +54,8 @@ export interface Provider {
   setName(name: string | undefined): void;
   /** Replaces all clients, as edited manifests would. */
   setClients(clients: readonly TestClient[]): void;
+  /** From now on people sign in by these alone, once they were tried; without any {@link PERSON} is a local user again. */
+  setIdentityProviders(providers: readonly IdentityProvider[]): Promise<void>;
   /** The next keys are in the key set from now on, as a rotation in time begins. */
   publishSigningKey(): Promise<void>;
   /** From now on the next keys sign, published or not; what the old ones signed stays valid. */

@@ -28,15 +28,21 @@ export interface VisitedProvider extends Pick<Provider, 'issuer' | 'authority' |
   readonly endpoints: Pick<Provider['endpoints'], 'endSession'>;
 }
 
+/** A server whose pages the person answers. */
+export type AnsweredPages = Pick<Provider, 'issuer' | 'answerTo'>;
+
 export class Visitor {
   readonly #provider: VisitedProvider;
+  readonly #others: readonly AnsweredPages[];
   /** By origin; a browser has one jar for all ports of a host. */
   readonly #cookies = new Map<string, Map<string, string>>();
   /** How often the person typed a password; consents are not counted. */
   signIns = 0;
 
-  constructor(provider: VisitedProvider) {
+  /** @param others other servers on the way whose pages have questions, such as the provider of a provider */
+  constructor(provider: VisitedProvider, ...others: readonly AnsweredPages[]) {
     this.#provider = provider;
+    this.#others = others;
   }
 
   /** Opens an address. @returns the page where it ends */
@@ -82,7 +88,8 @@ export class Visitor {
         page = await this.#send('GET', url);
         continue;
       }
-      const form = url.origin === new URL(this.#provider.issuer).origin ? this.#provider.answerTo(page) : undefined;
+      const asking = [this.#provider, ...this.#others].find(({ issuer }) => new URL(issuer).origin === url.origin);
+      const form = asking?.answerTo(page);
       if (form === undefined) return { url, page };
       if (form.fields.password !== undefined) this.signIns++;
       ({ url, page } = await this.#post({ ...form, action: new URL(form.action, url).href }));

@@ -132,6 +132,31 @@ it('given that every replica reaches it → Ready; one that fails → one Warnin
   expect(world.events).toEqual(['corp Warning DiscoveryFailed']);
 });
 
+it('given people who sign in without groups → one Warning an hour, of the present generation', async () => {
+  const overage = (generation: number): ProviderReports => {
+    const corp = { generation, reachable: true, reason: 'Reachable', isOverage: true };
+    return [
+      { name: 'pod-1', providers: undefined },
+      { name: 'pod-2', providers: new Map([['uid-corp', corp]]) },
+    ];
+  };
+  world.putSecret();
+  world.put('corp');
+  world.reported.polled(overage(0));
+  world.controller.start();
+  await world.conditions();
+  expect(world.events).toEqual([]);
+  world.reported.polled(overage(1));
+  await world.conditions();
+  world.reported.polled(overage(1));
+  await world.conditions('corp', 3_500_000);
+  expect(world.events).toEqual(['corp Warning GroupsOverage']);
+  vi.advanceTimersByTime(100_000);
+  world.reported.polled(overage(1));
+  await world.conditions();
+  expect(world.events).toEqual(['corp Warning GroupsOverage', 'corp Warning GroupsOverage']);
+});
+
 it('given replicas that are behind → polled soon, and status waits a second for them', async () => {
   world.putSecret();
   world.put('corp');

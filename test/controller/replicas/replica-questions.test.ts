@@ -32,7 +32,8 @@ it('a controller learns from a replica what it serves and what its clients met w
         const shared = { id: 'al-1', clientUid: UID, clientId: 'shop.web', action: 'grant_revoked' as const };
         const providers = { 'uid-corp': { generation: 2, reachable: false, reason: 'NotObserved' as const } };
         const alerts = [{ ...shared, type, time: NOW }];
-        return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, providers, alerts };
+        const users = { 'uid-people': { name: 'people', message: 'the list has a fault at users[1].passwordHash' } };
+        return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, providers, users, alerts };
       },
     },
   });
@@ -59,6 +60,7 @@ it('a controller learns from a replica what it serves and what its clients met w
   };
   const events: string[] = [];
   const reports = new ReplicaReports({
+    releaseNamespace: 'grantry',
     replicas,
     clientOf: () => ({ apiVersion: 'grantry.dev/v1alpha1', kind: 'OAuthClient', metadata }),
     record: ({ reason }) => events.push(reason),
@@ -70,7 +72,7 @@ it('a controller learns from a replica what it serves and what its clients met w
   expect(conditions.map(({ reason }) => reason)).toEqual(['InvalidScope', 'RefreshTokenReuse']);
   reports.notices(UID, 3, { conditions });
   await reports.poll();
-  expect(events).toEqual(['InvalidScope', 'RefreshTokenReuse']);
+  expect(events.sort()).toEqual(['InvalidScope', 'InvalidUsers', 'RefreshTokenReuse']);
   expect(reports.lastUsed(UID)).toBe('2026-03-01');
   const held = new Map([['uid-corp', { generation: 2, reachable: false, reason: 'NotObserved' }]]);
   expect(reports.providers.latest).toEqual([{ name: grantry.adminUrl(''), providers: held }]);
@@ -93,11 +95,12 @@ it('a controller has as many alerts acknowledged as replicas report, however lon
       observed: () => ({ clients: {}, resources: {}, keyIds: [] }),
       report: async ({ acknowledged = [] }) => {
         for (const id of acknowledged) waiting.delete(id);
-        return { cursor: 'c-1', lastUsed: {}, denied: {}, providers: {}, alerts: [...waiting].map(told) };
+        return { cursor: 'c-1', lastUsed: {}, denied: {}, providers: {}, users: {}, alerts: [...waiting].map(told) };
       },
     },
   });
   const reports = new ReplicaReports({
+    releaseNamespace: 'grantry',
     replicas: askable(() => replicasAt([grantry.adminUrl('')])),
     clientOf: () => undefined,
     record: () => {},

@@ -17,6 +17,7 @@ function clientObject(uid: string, generation = 1): KubernetesObject {
 interface Told {
   lastUsed?: object;
   providers?: object;
+  users?: object;
   denied?: Record<string, { reason: string; generation?: number; count: number; lastTime: string }[]>;
   alerts?: { id: string; type: string; clientUid: string; time: string }[];
 }
@@ -40,6 +41,7 @@ async function world() {
   const make = () =>
     new ReplicaReports({
       replicas: askable(() => replicasAt(urls)),
+      releaseNamespace: 'grantry',
       clientOf: (uid) => clients.get(uid),
       record: ({ regarding: { metadata }, reason, isAlert }) =>
         events.push(`${metadata.uid} ${reason}${isAlert ? ', an alert' : ''}`),
@@ -86,7 +88,7 @@ describe('the reports of replicas', () => {
   it('given reports of identity providers → those of the latest poll, by replica; none of a replica without any', async () => {
     const { told, reports, urls } = await world();
     expect(reports.providers.latest).toBeUndefined();
-    const corp = { generation: 2, reachable: true, reason: 'Reachable' };
+    const corp = { generation: 2, reachable: true, reason: 'Reachable', isOverage: true };
     told[0] = { providers: { corp } };
     let polls = 0;
     reports.providers.listen(() => {
@@ -101,6 +103,41 @@ describe('the reports of replicas', () => {
     await reports.poll();
     expect(reports.providers.latest).toMatchObject([{ providers: undefined }, { providers: new Map() }]);
     expect(polls).toBe(2);
+  });
+
+  it('of a Secret with users that has a fault → one Event on it, and another after it was mended or has another fault', async () => {
+    const { told, reports, events } = await world();
+    const faulty = (place: string) => ({
+      users: { people: { name: 'people', message: `the list has a fault at ${place}` } },
+    });
+    [told[0], told[1]] = [faulty('users[1]'), faulty('users[1]')];
+    await reports.poll();
+    await reports.poll();
+    expect(events).toEqual(['people InvalidUsers']);
+    // Nothing is known of a replica that does not answer.
+    [told[0], told[1]] = [{ lastUsed: { a: 'no day' } }, {}];
+    await reports.poll();
+    told[0] = faulty('users[1]');
+    await reports.poll();
+    expect(events).toHaveLength(1);
+    told[0] = {};
+    await reports.poll();
+    told[0] = faulty('users[1]');
+    await reports.poll();
+    told[0] = faulty('users[2].email');
+    await reports.poll();
+    expect(events).toHaveLength(3);
+  });
+
+  it.each([
+    ['a name that is none', { name: 'People', message: 'x' }],
+    ['a line break', { name: 'people', message: 'a\nb' }],
+    ['a message without end', { name: 'people', message: 'x'.repeat(501) }],
+  ])('of users with %s → not used', async (_case, people) => {
+    const { told, reports, events } = await world();
+    told[0] = { users: { people }, lastUsed: { a: '2026-03-01' } };
+    await reports.poll();
+    expect([events, reports.lastUsed('a')]).toEqual([[], undefined]);
   });
 
   it('given a request to poll soon → polled long before the period is over', async () => {

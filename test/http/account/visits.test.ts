@@ -51,6 +51,25 @@ describe('a page of the account', () => {
     expect(page.body.replace(/<[^>]+>/g, ' ')).not.toMatch(/\b(sign(ed)?|applications?|revoke|access)\b/i);
   });
 
+  it('"use another account" → signed out, and the login page, which leads there; the link alone signs out none', async () => {
+    const world = await anAccountWorld();
+    const browser = await world.browser().signIn();
+    const answer = await browser.press(formOf(await browser.get('/account'), 'other_account'));
+    expect([answer.status, answer.location]).toEqual([303, '/account?prompt=select_account']);
+    expect((await browser.get('/account')).body).toContain('name="password"');
+    const page = await browser.get(answer.location ?? '');
+    const fields = {
+      username: 'bob',
+      password: PASSWORD,
+      csrf: hidden(page, 'csrf'),
+      request: hidden(page, 'request'),
+    };
+    expect((await browser.post('/login', fields)).location).toBe('/account');
+    expect((await browser.get('/account')).body).toContain('<bdi>bob</bdi>');
+    expect((await browser.get('/account?prompt=select_account')).body).toContain('name="password"');
+    expect((await browser.get('/account')).body).toContain('<bdi>bob</bdi>');
+  });
+
   it('shows who is signed in, as text', async () => {
     const world = await anAccountWorld();
     const browser = await world.browser().signIn();

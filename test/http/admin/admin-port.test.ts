@@ -52,6 +52,24 @@ describe('the admin port', () => {
     expect(await (await fetch(grantry.adminUrl('/readyz'))).text()).not.toContain('users');
   });
 
+  it('Secrets with users that have a fault → a line and a gauge say so, and the process stays ready', async () => {
+    const usersSecrets: { faults: { size: number }; fault: string | undefined } = {
+      faults: { size: 0 },
+      fault: undefined,
+    };
+    const own = await startGrantry({ clients: [], usersSecrets });
+    const state = async () => {
+      const [ready, metrics] = [await fetch(own.adminUrl('/readyz')), await fetch(own.adminUrl('/metrics'))];
+      const gauge = /^grantry_users_secrets_faulty.*$/m.exec(await metrics.text())?.[0];
+      return [ready.status, (await ready.text()).split('\n').at(-2), gauge];
+    };
+    expect(await state()).toEqual([200, 'users secrets: ok', 'grantry_users_secrets_faulty 0']);
+    Object.assign(usersSecrets, { faults: { size: 2 }, fault: 'the Secret people: faulty' });
+    expect(await state()).toEqual([200, 'users secrets: the Secret people: faulty', 'grantry_users_secrets_faulty 2']);
+    // Without a cluster there is neither.
+    expect(await metric('grantry_users_secrets_faulty')).toEqual([]);
+  });
+
   it('logs readiness when it changes, with what is missing, and not at every probe', async () => {
     const own = await startGrantry({ clients: [] });
     const look = async () => await (await fetch(own.adminUrl('/readyz'))).text();

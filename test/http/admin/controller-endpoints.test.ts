@@ -18,7 +18,7 @@ const KEY = 'the key of the release namespace, 32 characters and more';
 type Proof = (path: string, body: string, key?: string) => string;
 
 const CLIENT = { clientId: 'shop.worker', secret: 's'.repeat(43) };
-const REPORT = { cursor: 'c-1', lastUsed: {}, denied: {}, providers: {}, alerts: [] };
+const REPORT = { cursor: 'c-1', lastUsed: {}, denied: {}, providers: {}, users: {}, alerts: [] };
 
 async function start(options: { key?: string | undefined } = { key: KEY }) {
   const asked: (ObservedRequest | ReportRequest)[] = [];

@@ -120,6 +120,7 @@ describe('prompt=login', () => {
     expect(Object.fromEntries(new URL(again, world.issuer).searchParams)).toMatchObject({
       scope: 'openid',
       ...changes,
+      prompt: 'login select_account',
     });
     const page = await browser.get(again);
     expect(page.body).toContain('maxlength="254" value="bob"');

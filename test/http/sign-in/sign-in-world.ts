@@ -3,8 +3,8 @@
 
 import { hash } from '@node-rs/argon2';
 import { onTestFinished } from 'vitest';
+import { type Block, Blocks } from '../../../src/login/blocks.ts';
 import { LocalUsers, type LocalUsersOptions } from '../../../src/login/local/local-users.ts';
-import { parseUsers } from '../../../src/login/local/users-yaml.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
@@ -62,6 +62,8 @@ export interface WorldOptions {
   readonly stores?: Stores;
   /** Default: one of its own. */
   readonly clock?: TestClock;
+  /** Default: one of its own. */
+  readonly pepper?: Uint8Array;
 }
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -83,6 +85,8 @@ export interface World {
   setResources(resources: readonly Resource[]): void;
   setKeys(keys: readonly SigningKey[]): void;
   setDisabled(usernames: readonly string[]): void;
+  /** Replaces what lists of users block among the people of providers. */
+  setBlocks(list: readonly Block[]): void;
   /** Replaces the providers, once each of them is discovered. */
   setProviders(providers: readonly IdentityProvider[]): Promise<void>;
   /** Gives this person the hash of {@link PASSWORD} with another salt. */
@@ -115,6 +119,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     users: options.hasNoUsers ? [] : people(disabled),
     ...(hashing && { hashing }),
   });
+  const blocks = new Blocks();
   const broken = new Map<keyof Stores, unknown>();
   const silent = new Set<keyof Stores>();
   const calls: string[] = [];
@@ -130,6 +135,8 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.fetch && { fetch: options.fetch }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(options.clock && { clock: options.clock }),
+    ...(options.pepper && { pepper: options.pepper }),
+    blocks,
     wrapStores: (inMemory) => {
       stores = options.stores ?? inMemory;
       return breakable(stores, { broken, silent, calls });
@@ -152,6 +159,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     setClients: (next) => grantry.setClients(next),
     setResources: (next) => grantry.setResources(next),
     setKeys: (keys) => grantry.setKeys(keys),
+    setBlocks: (list) => blocks.replace(list),
     setDisabled: (usernames) => users.replace(people(usernames)),
     setProviders: (providers) => grantry.setProviders(providers),
     changePassword: (username) => users.replace(people(disabled, username)),
@@ -187,7 +195,7 @@ export function people(disabled: readonly string[], changed?: string) {
     disabled: disabled.includes(username),
   });
   const alice = { ...entry('alice'), displayName: 'Alice Ang', email: 'alice@shop.example', groups: GROUPS_OF_ALICE };
-  return parseUsers([alice, entry('bob')]);
+  return [alice, entry('bob')];
 }
 
 function eventsOf(lines: readonly LogLine[]): readonly Partial<AuditEvent>[] {

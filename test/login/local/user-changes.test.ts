@@ -41,8 +41,8 @@ function replica(list: readonly LocalUser[], store: UserStore = stores.users) {
   });
   return {
     compare: () => changes.run(),
-    read(next: readonly LocalUser[]) {
-      users.replace(next);
+    read(next: readonly LocalUser[], isWhole = true) {
+      users.replace(next, isWhole);
       return changes.run();
     },
     /** Whether a right password begins a session here. */
@@ -134,6 +134,21 @@ describe('a person', () => {
       (await stores.users.list()).get(await subjectOf(OLD))?.credential ?? '',
     );
     await running.compare();
+    now += USER_ABSENCE;
+    await running.compare();
+    expect(ended).toEqual([{ subject: await subjectOf(OLD), reason: 'user_absent' }]);
+  });
+
+  it('is not known to have left while a list cannot be read: nothing ends, until it can', async () => {
+    const running = replica([OLD]);
+    await running.compare();
+    await running.read([], false);
+    now += 2 * USER_ABSENCE;
+    await running.compare();
+    now += 2 * USER_ABSENCE;
+    await running.compare();
+    expect(ended).toEqual([]);
+    await running.read([]);
     now += USER_ABSENCE;
     await running.compare();
     expect(ended).toEqual([{ subject: await subjectOf(OLD), reason: 'user_absent' }]);

@@ -171,6 +171,10 @@ describe('groups', () => {
     expect(personOf({ provider: { groups: { include: ['corp:*'], prefix: 'corp:' } } }).groups).toEqual([]);
   });
 
+  it('in the token, even none of them → no overage', () => {
+    expect([judge({}), judge({ claims: { groups: [] } })]).toMatchObject([{ isOverage: false }, { isOverage: false }]);
+  });
+
   it('of which one is allowed, as mapped → let in; of which none is → refused', () => {
     const allowing = (group: string) => ({ allow: { emailDomains: [], groups: [group] } });
     expect(reasonOf({ provider: allowing('corp:dev') })).toBe('vouched');
@@ -189,7 +193,7 @@ describe('groups', () => {
     'too many for the token, by %j → refused where groups decide, else none',
     (overage) => {
       const claims = Object.assign({ groups: undefined }, overage);
-      expect(personOf({ claims }).groups).toEqual([]);
+      expect(judge({ claims })).toMatchObject({ outcome: 'vouched', person: { groups: [] }, isOverage: true });
       const provider = { allow: { emailDomains: [], groups: ['corp:dev'] } };
       expect(reasonOf({ claims, provider })).toBe('groups_overage');
     },

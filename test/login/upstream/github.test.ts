@@ -1,15 +1,10 @@
 // Sign-in by GitHub, over TLS against a server that answers as GitHub documents: the person, and which groups count.
 
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:https';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { GitHubSource } from '../../../src/login/upstream/github.ts';
 import type { GitHubProvider } from '../../../src/oauth/registry/identity-provider.ts';
-import { CertificateMaker } from '../../client-certificates.ts';
-import { freePort } from '../../free-port.ts';
+import { GitHubStandIn } from './github-stand-in.ts';
 import { aGitHubProvider } from './providers.ts';
-import { json } from './scripted-provider.ts';
 
 const CALLBACK = 'https://login.example.com/login/callback/github';
 const REQUEST = {
@@ -20,64 +15,15 @@ const REQUEST = {
   uiLocales: undefined,
 };
 
-/** What GitHub's API answers, by path. */
-let api: Record<string, unknown>;
-/** What the token endpoint answers, with status 200. */
-let token: Record<string, unknown>;
-const asked: string[] = [];
-let redeemed: URLSearchParams | undefined;
-let server: Server;
-let host: string;
-let authorities: string;
-
+let github: GitHubStandIn;
 beforeAll(async () => {
-  const maker = new CertificateMaker();
-  const authority = maker.authority();
-  authorities = authority.certificate;
-  const { certificate, key } = maker.make({ issuer: authority, extensions: ['subjectAltName=DNS:localhost'] });
-  const port = await freePort();
-  host = `localhost:${port}`;
-  server = createServer({ cert: certificate, key }, async (request, response) => {
-    const url = new URL(request.url ?? '', `https://${host}`);
-    if (url.pathname === '/login/oauth/access_token') {
-      redeemed = new URLSearchParams(await text(request));
-      return json(response, token);
-    }
-    const path = url.pathname.replace('/api/v3', '');
-    asked.push(`${path}${url.search}`);
-    if (request.headers.authorization !== 'Bearer gho_1') return json(response, {}, 401);
-    const answer = api[path];
-    if (answer === undefined) return json(response, {}, 404);
-    if (!Array.isArray(answer)) return json(response, answer);
-    const page = Number(url.searchParams.get('page') ?? 1);
-    return json(response, answer.slice((page - 1) * 100, page * 100));
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
+  github = await GitHubStandIn.start();
 });
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
-beforeEach(() => {
-  asked.length = 0;
-  redeemed = undefined;
-  token = { access_token: 'gho_1', token_type: 'bearer', scope: 'read:org,user:email' };
-  api = {
-    '/user': { id: 17, login: 'ada', name: 'Ada Lovelace', email: 'public@evil.example' },
-    '/user/emails': [
-      { email: 'other@corp.example.com', primary: false, verified: true },
-      { email: 'ada@corp.example.com', primary: true, verified: true },
-    ],
-    '/user/orgs': [{ login: 'Corp' }, { login: 'admins' }],
-    '/user/teams': [
-      { slug: 'platform', organization: { login: 'corp' } },
-      { slug: 'platform', organization: { login: 'admins' } },
-    ],
-  };
-});
+afterAll(() => github.stop());
+beforeEach(() => github.reset());
 
 async function signIn(changes: Partial<GitHubProvider> = {}, parameters: Record<string, string> = { code: 'c1' }) {
+  const { host, authorities } = github;
   const credentials = { clientId: 'grantry', clientSecret: 's', authorities };
   const provider = aGitHubProvider(Object.assign({ host, organizations: ['corp'], credentials }, changes));
   const source = new GitHubSource(provider, { credentials, isClaimedElsewhere: () => false });
@@ -94,7 +40,7 @@ describe('the request', () => {
   it('has PKCE, state, and the two scopes', async () => {
     const { departure } = await signIn();
     const url = new URL(departure.location);
-    expect(`${url.origin}${url.pathname}`).toBe(`https://${host}/login/oauth/authorize`);
+    expect(`${url.origin}${url.pathname}`).toBe(`https://${github.host}/login/oauth/authorize`);
     expect(Object.fromEntries(url.searchParams)).toEqual({
       client_id: 'grantry',
       response_type: 'code',
@@ -104,7 +50,7 @@ describe('the request', () => {
       code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
       code_challenge_method: 'S256',
     });
-    expect(redeemed?.get('code_verifier')).toBe(departure.codeVerifier);
+    expect(github.redeemed?.get('code_verifier')).toBe(departure.codeVerifier);
   });
 });
 
@@ -120,6 +66,7 @@ describe('a member of a listed organization', () => {
         groups: ['corp:corp', 'corp:corp:platform'],
         authTime: undefined,
       },
+      isOverage: false,
     });
   });
 
@@ -129,33 +76,85 @@ describe('a member of a listed organization', () => {
       return outcome.outcome === 'vouched' ? outcome.person.subject : undefined;
     };
     const subject = await subjectNow();
-    api['/user'] = { id: 17, login: 'lovelace' };
+    github.api['/user'] = { id: 17, login: 'lovelace' };
     expect(await subjectNow()).toBe(subject);
-    api['/user'] = { id: 18, login: 'ada' };
+    github.api['/user'] = { id: 18, login: 'ada' };
     expect(await subjectNow()).not.toBe(subject);
   });
 
   it('with 250 organizations → each page is read', async () => {
-    api['/user/orgs'] = [...Array.from({ length: 250 }, (_, index) => ({ login: `o${index}` })), { login: 'corp' }];
+    github.api['/user/orgs'] = [
+      ...Array.from({ length: 250 }, (_, index) => ({ login: `o${index}` })),
+      { login: 'corp' },
+    ];
     expect((await signIn()).outcome).toMatchObject({ person: { groups: ['corp:corp', 'corp:corp:platform'] } });
-    expect(asked.filter((path) => path.startsWith('/user/orgs'))).toHaveLength(3);
+    expect(github.asked.filter((path) => path.startsWith('/user/orgs'))).toHaveLength(3);
   });
 
   it('with endless pages → ten are read', async () => {
-    api['/user/teams'] = Array.from({ length: 5000 }, () => ({ slug: 't', organization: { login: 'other' } }));
+    github.api['/user/teams'] = Array.from({ length: 5000 }, () => ({ slug: 't', organization: { login: 'other' } }));
     expect((await signIn()).outcome).toMatchObject({ person: { groups: ['corp:corp'] } });
-    expect(asked.filter((path) => path.startsWith('/user/teams'))).toHaveLength(10);
+    expect(github.asked.filter((path) => path.startsWith('/user/teams'))).toHaveLength(10);
   });
 
   it('with an address that is not verified → none', async () => {
-    api['/user/emails'] = [{ email: 'ada@corp.example.com', primary: true, verified: false }];
+    github.api['/user/emails'] = [{ email: 'ada@corp.example.com', primary: true, verified: false }];
     expect((await signIn()).outcome).toMatchObject({ person: { email: undefined } });
+  });
+});
+
+describe('what a person keeps from view', () => {
+  it('no public name and address → the primary address all the same', async () => {
+    github.api['/user'] = { id: 17, login: 'ada', name: null, email: null };
+    expect((await signIn()).outcome).toMatchObject({
+      person: { username: 'ada', displayName: undefined, email: 'ada@corp.example.com' },
+    });
+  });
+
+  // What an organization has not approved, or a person has not granted, is no part of the lists.
+  it('its organizations → no member of one', async () => {
+    github.api['/user/orgs'] = [];
+    expect((await signIn()).outcome).toMatchObject({ outcome: 'refused', reason: 'person_not_permitted' });
+    github.api['/user/orgs'] = [{ login: 'corp' }];
+    github.api['/user/teams'] = [];
+    expect((await signIn()).outcome).toMatchObject({ person: { groups: ['corp:corp'] } });
+  });
+
+  it('a team of an organization of which it is no member → no group', async () => {
+    github.api['/user/orgs'] = [{ login: 'corp' }];
+    github.api['/user/teams'] = [
+      { slug: 'platform', organization: { login: 'partner' } },
+      { slug: 'platform' },
+      { slug: 'platform', organization: null },
+      { slug: 7, organization: { login: 'corp' } },
+    ];
+    const organizations = ['corp', 'partner'];
+    expect((await signIn({ organizations })).outcome).toMatchObject({ person: { groups: ['corp:corp'] } });
+  });
+
+  it('its addresses, which GitHub then answers 404 → invalid', async () => {
+    delete github.api['/user/emails'];
+    expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
+  });
+
+  it('no primary address, an odd one, entries that are none → no address', async () => {
+    for (const emails of [
+      [],
+      [{ email: 'a@b.example', verified: true }],
+      [{ email: 'a@b@c.example', primary: true, verified: true }],
+      [{ email: 'a@b.example', primary: true, verified: 'true' }],
+      [{ primary: true, verified: true }],
+      ['a@b.example', null],
+    ]) {
+      github.api['/user/emails'] = emails;
+      expect((await signIn()).outcome).toMatchObject({ person: { email: undefined } });
+    }
   });
 });
 
 describe('another person', () => {
   it('of no listed organization → refused; where anyone may come → without groups', async () => {
-    api['/user/orgs'] = [{ login: 'admins' }];
+    github.api['/user/orgs'] = [{ login: 'admins' }];
     expect((await signIn()).outcome).toMatchObject({ reason: 'person_not_permitted', username: 'ada' });
     expect((await signIn({ organizations: [] })).outcome).toMatchObject({ person: { groups: [] } });
   });
@@ -163,9 +162,18 @@ describe('another person', () => {
 
 describe('an answer that cannot be used → invalid', () => {
   it('an error with status 200', async () => {
-    token = { error: 'bad_verification_code', error_description: 'The code passed is incorrect or expired.' };
+    github.token = { error: 'bad_verification_code', error_description: 'The code passed is incorrect or expired.' };
     expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
   });
+
+  it.each(['incorrect_client_credentials', 'redirect_uri_mismatch', 'unverified_user_email'])(
+    'the error %s with status 200',
+    async (error) => {
+      github.token = { error, error_description: 'x', error_uri: 'https://docs.github.com/' };
+      expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
+      expect(github.asked).toEqual([]);
+    },
+  );
 
   it.each<[string, unknown]>([
     ['without id', { login: 'ada' }],
@@ -173,15 +181,15 @@ describe('an answer that cannot be used → invalid', () => {
     ['without login', { id: 17 }],
     ['that is a list', []],
   ])('a user %s', async (_case, user) => {
-    api['/user'] = user;
+    github.api['/user'] = user;
     expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
   });
 
   it('a refused token, and a list that is none', async () => {
-    token = { access_token: 'other', token_type: 'bearer' };
+    github.token = { access_token: 'other', token_type: 'bearer' };
     expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
-    token = { access_token: 'gho_1', token_type: 'bearer' };
-    api['/user/orgs'] = { message: 'no' };
+    github.token = { access_token: 'gho_1', token_type: 'bearer' };
+    github.api['/user/orgs'] = { message: 'no' };
     expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
   });
 });

@@ -56,20 +56,71 @@ describe('a provider', () => {
     serve([provider]);
     expect(reach()).toBe('NotObserved');
     await settled(1);
-    expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reachable' }]]));
+    expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reachable', isOverage: false }]]));
     expect(sources.provider('corp')).toBe(provider);
     expect(sources.source('local')).toBeUndefined();
   });
 
-  it('that is the same object → keeps its source; another one → a new source', async () => {
+  it('that is the same object → is not discovered again', async () => {
     const provider = corp();
     serve([provider]);
     await settled(1);
     serve([provider]);
     await settled(1);
     expect(asked()).toBe(1);
+  });
+
+  it.each<[string, Partial<OidcProvider>]>([
+    ['display name', { displayName: 'Corporation' }],
+    ['verifyEvery', { verifyEvery: 300_000 }],
+    ['groups', { groups: { include: [], prefix: '' } }],
+    ['scopes', { scopes: ['openid'] }],
+  ])('with another %s → reached as before, and reported of its generation', async (_, changes) => {
     serve([corp()]);
-    await settled(2);
+    await settled(1);
+    serve([corp(Object.assign({ generation: 2 }, changes))]);
+    expect(await begin()).toMatchObject({ location: expect.anything() });
+    expect([asked(), sources.reports().get('uid-corp')]).toEqual([
+      1,
+      { generation: 2, reach: 'Reachable', isOverage: false },
+    ]);
+    expect(sources.provider('corp')).toMatchObject(changes);
+  });
+
+  const credentials = { clientId: 'grantry', clientSecret: 'another secret of grantry!!!', authorities: undefined };
+  it.each<[string, Partial<OidcProvider>]>([
+    ['issuer', { issuer: 'https://other.example' }],
+    ['Secret', { credentials }],
+    ['client authentication', { clientAuth: 'client_secret_post' }],
+    ['uid', { uid: 'uid-of-another' }],
+  ])('with another %s → nothing known of the former one is used', async (_, changes) => {
+    serve([corp()]);
+    await settled(1);
+    serve([corp(changes)]);
+    expect([await begin(), reach(changes.uid)]).toEqual(['unavailable', 'NotObserved']);
+  });
+
+  it('with a changed rule → judged by it, also where the person has left by the former one', async () => {
+    serve([corp()]);
+    await settled(1);
+    const departure = await begin();
+    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
+    const facts = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups: [] };
+    upstream.claims = Object.assign({ hd: 'other.example' }, facts);
+    serve([corp({ requiredClaims: [{ claim: 'hd', values: ['corp.example'] }] })]);
+    upstream.nonce = departure.nonce;
+    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
+    const answer = await sources
+      .source('corp')
+      ?.finish({ pending: departure, callbackUrl: REQUEST.callbackUrl, parameters });
+    expect(answer).toMatchObject({ outcome: 'refused', reason: 'person_not_permitted' });
+  });
+
+  it('of the type GitHub with other organizations → reached as before', async () => {
+    serve([aGitHubProvider()]);
+    await until('the discovery', () => reach() === 'Reachable');
+    serve([aGitHubProvider({ organizations: ['corp'] })]);
+    expect([reach(), await begin()]).toEqual(['Reachable', expect.objectContaining({ location: expect.anything() })]);
   });
 
   it('that is suspended → has no source and is not listed, and is still a provider', () => {
@@ -153,6 +204,40 @@ describe('discovery', () => {
     expect(asked()).toBe(1);
     answer();
     await settled(1);
+  });
+});
+
+describe('a person whose groups are too many for the token', () => {
+  const isOverage = () => sources.reports().get('uid-corp')?.isOverage;
+  beforeEach(async () => {
+    serve([corp()]);
+    await settled(1);
+    const departure = await begin();
+    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
+    upstream.nonce = departure.nonce;
+    upstream.claims = {
+      preferred_username: 'a',
+      name: 'A',
+      email: 'a@b.example',
+      email_verified: true,
+      hasgroups: true,
+    };
+    upstream.userinfo = { sub: 'ada-1' };
+    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
+    const returned = { pending: departure, callbackUrl: REQUEST.callbackUrl, parameters };
+    expect(await sources.source('corp')?.finish(returned)).toMatchObject({ person: { groups: [] } });
+  });
+
+  it('→ reported for an hour', () => {
+    clock.advance(3_599_999);
+    expect(isOverage()).toBe(true);
+    clock.advance(1);
+    expect(isOverage()).toBe(false);
+  });
+
+  it('→ not reported of the next generation', () => {
+    serve([corp({ generation: 2, scopes: ['openid'] })]);
+    expect(isOverage()).toBe(false);
   });
 });
 

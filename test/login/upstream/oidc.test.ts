@@ -123,6 +123,7 @@ describe('a good answer', () => {
         groups: ['corp:x'],
         authTime: undefined,
       },
+      isOverage: false,
     });
     expect(upstream.redeemed).toHaveLength(1);
     const { form, authorization } = upstream.redeemed[0] ?? {};

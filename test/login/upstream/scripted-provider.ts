@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import type { MadeCertificate } from '../../client-certificates.ts';
 import { freePort } from '../../free-port.ts';
 
@@ -20,16 +20,21 @@ export class ScriptedProvider {
   userinfo: Record<string, unknown> = {};
   /** Answers in place of the provider's own, by path. */
   readonly answers = new Map<string, Answer>();
-  /** How the ID token is signed. */
-  algorithm = 'ES256';
+  /** How the ID token is signed; `other key` by one that is not published, and calls itself as the published one. */
+  algorithm: 'ES256' | 'HS256' | 'none' | 'other key' = 'ES256';
   /** The forms that the token endpoint got, and what it was authorized by. */
   readonly redeemed: { readonly form: URLSearchParams; readonly authorization: string | undefined }[] = [];
   /** How often each path was asked. */
   readonly asked = new Map<string, number>();
+  /** Its access tokens. */
+  accessToken = 'at';
+  /** The ID tokens that it has sent. */
+  readonly idTokens: string[] = [];
   /** The nonce of the request that is answered. */
   nonce = '';
   readonly #server: Server;
   readonly #keys = generateKeyPair('ES256');
+  readonly #otherKeys = generateKeyPair('ES256');
 
   private constructor(issuer: string, server: Server) {
     this.issuer = issuer;
@@ -65,7 +70,10 @@ export class ScriptedProvider {
     if (path !== '/token') return json(response, {}, 404);
     const form = new URLSearchParams(await text(request));
     this.redeemed.push({ form, authorization: request.headers.authorization });
-    return json(response, { access_token: 'at', token_type: 'Bearer', expires_in: 60, id_token: await this.idToken() });
+    const idToken = await this.idToken();
+    this.idTokens.push(idToken);
+    const answer = { access_token: this.accessToken, token_type: 'Bearer', expires_in: 60, id_token: idToken };
+    return json(response, answer);
   }
 
   #metadata(): Record<string, unknown> {
@@ -98,7 +106,10 @@ export class ScriptedProvider {
         .setProtectedHeader({ alg: 'HS256' })
         .sign(new TextEncoder().encode('the secret of grantry!!!!!!!!!!!'));
     }
-    const { privateKey } = await this.#keys;
+    if (this.algorithm === 'none') {
+      return new UnsecuredJWT(withChanges(due, this.claims)).encode();
+    }
+    const { privateKey } = await (this.algorithm === 'other key' ? this.#otherKeys : this.#keys);
     return await token.setProtectedHeader({ alg: 'ES256', kid: 'k1' }).sign(privateKey);
   }
 }

@@ -30,6 +30,8 @@ const API = 'https://api.shop.example/';
 const BILLING = 'https://billing.shop.example/';
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 const START = Date.UTC(2026, 0, 1);
+const LONG_TAG = 'zh-cmn-Hans-CN-variant-another-more';
+const TAGS = Array.from({ length: 20 }, (_, index) => `de-x${index}`);
 const signIn = { subject: 'usr_0000000000000000000000', sessionId: 'session', authTime: START - 60_000 };
 const person = { ...signIn, sid: 'sid-of-the-session' };
 
@@ -150,6 +152,22 @@ describe('an authorization request', () => {
       expect(check({ [name]: '' }).kind).toBe('accepted');
     },
   );
+
+  it.each<[string, string, readonly string[] | undefined]>([
+    ['nothing', '', undefined],
+    ['one tag', 'de', ['de']],
+    ['several', 'zh-Hans-CN de-AT  en', ['zh-Hans-CN', 'de-AT', 'en']],
+    ['one twice', 'de en de', ['de', 'en']],
+    ['what is no tag, and a tag', 'd de_AT * <b> x-private abcdefghi en-abcdefghi de\n fr', ['fr']],
+    ['no tag alone', '; - 1', undefined],
+    ['a tag of 35 characters, and a longer one', `${LONG_TAG} ${LONG_TAG}9`, [LONG_TAG]],
+    ['20 tags', TAGS.join(' '), TAGS.slice(0, 16)],
+  ])('may name the languages of its pages, with or without openid: %s → only well-formed tags', (_case, sent, tags) => {
+    const client = aClient({ scopes: ['shop/read', 'openid'] });
+    for (const scope of ['shop/read', 'openid']) {
+      expect(accepted(check({ scope, ui_locales: sent }, client)).request.uiLocales).toEqual(tags);
+    }
+  });
 
   it('may name the key that its code is bound to (RFC 9449 §10)', () => {
     const thumbprint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs';

@@ -113,6 +113,7 @@ describe('the parameters of OpenID Connect', () => {
     ['a doubled prompt', { prompt: ['login', ''] }, 'duplicate_parameter'],
     ['a doubled max_age', { max_age: ['', ''] }, 'duplicate_parameter'],
     ['a doubled login_hint', { login_hint: ['a', 'b'] }, 'duplicate_parameter'],
+    ['a doubled ui_locales', { ui_locales: ['de', 'en'] }, 'duplicate_parameter'],
     ['a doubled id_token_hint', { id_token_hint: ['a', 'b'] }, 'duplicate_parameter'],
   ])('given %s → invalid_request', (_what, sent, reason) => {
     expect(refusalOf(() => read(sent))).toEqual({ code: 'invalid_request', reason });
@@ -152,6 +153,15 @@ describe('a session', () => {
     ['a hint of another person', { subject: 'usr_bob' }, 0, true],
   ])('given %s → whether the person must sign in', (_what, openid, age, expected) => {
     expect(needsSignIn(aRequest(openid), ada(age), NOW)).toBe(expected);
+  });
+
+  it.each([
+    ['earlier', 60_001, true],
+    ['as long ago', 60_000, false],
+    ['later than here', -1000, false],
+  ])('given max_age and a sign-in %s at the provider → the earlier time counts', (_when, age, expected) => {
+    const session = Object.assign(ada(60_000), { upstreamAuthTime: NOW - age });
+    expect(needsSignIn(aRequest({ maxAge: 60 }), session, NOW)).toBe(expected);
   });
 
   it('given a hint → the answer is about its person alone', () => {

@@ -260,6 +260,25 @@ describe('grantry check', () => {
     });
   });
 
+  it('given a client for people of a provider that no file has → a warning; without any provider in the files → none', async () => {
+    const client = (providers: string) =>
+      machineClient('a', `  signIn:\n    identityProviders: ${providers}\n    groups: [ops]\n`);
+    const provider =
+      'apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: corp}\nspec:\n  type: GitHub\n  clientSecretRef: {name: corp}\n  gitHub: {anyone: true}\n';
+    const folder = await folderOfTest({ 'client.yaml': client('[local, corp, crop]'), 'corp.yaml': provider });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    expect([code, ...output.split('\n')]).toEqual([
+      0,
+      expect.stringMatching(
+        /^client\.yaml:\d+ \(document 1, spec\.signIn\.identityProviders\[2\]\): warning: IdentityProviderNotFound: /,
+      ),
+      '1 client, 0 signing keys, 0 policies, 1 identity provider: no faults, 1 warning.',
+      '',
+    ]);
+    const alone = await grantry(['check', 'client.yaml'], { cwd: folder });
+    expect(alone.output).toBe('1 client, 0 signing keys, 0 policies: no faults.\n');
+  });
+
   it('given identity providers → their faults with their lines; Secrets that are elsewhere are assumed', async () => {
     const provider = (name: string, host: string, ref: string) =>
       `apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: ${name}}\nspec:\n  type: GitHub\n  clientSecretRef: {name: ${ref}}\n  gitHub:\n    host: ${host}\n    anyone: true\n`;
@@ -309,6 +328,23 @@ spec:
       ),
       '2 clients, 0 signing keys, 0 policies: no faults, 1 warning.',
       '',
+    ]);
+  });
+
+  it('an identity provider whose revokeTokensBefore is in the future → a warning with its place, and no fault', async () => {
+    const provider = (name: string, time: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: ${name}}\nspec:\n  type: OIDC\n  clientSecretRef: {name: corp}\n  oidc: {issuer: https://${name}.example}\n  revokeTokensBefore: "${time}"\n`;
+    const folder = await folderOfTest({
+      'a.yaml': provider('a', '9999-01-31T12:00:00Z'),
+      'b.yaml': provider('b', '2026-01-31T12:00:00Z'),
+    });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const warnings = output.split('\n').filter((line) => line.includes('warning: '));
+    expect([code, ...warnings]).toEqual([
+      0,
+      expect.stringMatching(
+        /^a\.yaml:8 \(document 1, spec\.revokeTokensBefore\): warning: RevokeTokensBeforeInFuture: /,
+      ),
     ]);
   });
 

@@ -141,6 +141,10 @@ describe('the configuration', () => {
     },
   );
 
+  it.each(['', ' ada', 'ada\n', 'a\u0000b', 'a'.repeat(255)])('refuses %j as the first user', (text) => {
+    expect(faults({ GRANTRY_INITIAL_USER: text })).toEqual([expect.stringMatching(/^GRANTRY_INITIAL_USER /)]);
+  });
+
   it('refuses values that are none of those allowed', () => {
     const wrong = {
       GRANTRY_DPOP_NONCE: 'sometimes',

@@ -33,7 +33,12 @@ it.each([
   ...['oauthclients team-a', 'oauthclients team-b', 'clientpolicies', 'namespaces', 'secrets team-a', 'secrets team-b'],
   ...['configmaps team-a', 'configmaps team-b', 'serviceaccounts team-a', 'serviceaccounts team-b'],
   ...[`identityproviders ${RELEASE}`, `secrets ${RELEASE} type=grantry.dev/identity-provider`],
-  ...[`secrets ${RELEASE}`, `signingkeys ${RELEASE}`, `endpointslices ${RELEASE}`],
+  ...[
+    `secrets ${RELEASE} type=grantry.dev/users`,
+    `secrets ${RELEASE}`,
+    `signingkeys ${RELEASE}`,
+    `endpointslices ${RELEASE}`,
+  ],
 ])('nothing is known to be all there is before the list of %s has come', async (list) => {
   const { api, listed, release } = heldBack(list);
   const log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -46,6 +51,7 @@ it.each([
     releaseNamespace: RELEASE,
     watchNamespaces: ['team-a', 'team-b'],
     serverService: 'grantry-server-admin',
+    needsUsers: true,
     metrics: { watchEvent: () => {}, watchRestarted: () => {}, changeRefused: () => {} },
   });
   let isSynced = false;
@@ -53,7 +59,7 @@ it.each([
     isSynced = true;
   });
   sources.start();
-  await until('the others have come', () => listed.length === 16);
+  await until('the others have come', () => listed.length === 17);
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect([isSynced, sources.startFault]).toEqual([false, expect.stringContaining(list.split(' ')[0] ?? '')]);
   release();

@@ -16,6 +16,8 @@ import { endProcesses, GrantryProcess } from '../grantry-process.ts';
 
 const NAMELESS = { metadata: { uid: 'u', resourceVersion: '1' } };
 
+const isOfUsers = (name: string) => name === 'grantry-initial-user';
+
 let folder: string;
 let api: Server;
 let signingKeys: readonly object[];
@@ -104,4 +106,15 @@ it.each([
   await startController({ GRANTRY_GENERATE_REDIS_PASSWORD: setting });
   await until('there is a key', () => made.includes('default'));
   expect(made.filter((name) => name === 'grantry-redis-dev')).toEqual(expected);
+});
+
+it.each([
+  ['is set', { GRANTRY_INITIAL_USER: 'ada' }, ['grantry-initial-user']],
+  ['is set beside a users file', { GRANTRY_INITIAL_USER: 'ada', GRANTRY_USERS_FILE: '/users.yaml' }, []],
+  ['is not set', {}, []],
+])('makes a first user where GRANTRY_INITIAL_USER %s: %j', async (_, settings, expected) => {
+  await startController({ ...settings });
+  await until('there are keys', () => made.filter((name) => name.startsWith('default')).length === 2);
+  await until('there is as much as is expected', () => made.filter(isOfUsers).length >= expected.length);
+  expect(made.filter(isOfUsers)).toEqual(expected);
 });

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { hashPassword } from '../../../src/login/local/local-users.ts';
+import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
+import { UserLists } from '../../../src/login/local/user-lists.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { UsersFile } from '../../../src/processes/server/users-file.ts';
 import { until } from '../../until.ts';
@@ -25,9 +26,10 @@ async function polledFile(content: unknown) {
   const store = (next: unknown) => writeFileSync(path, typeof next === 'string' ? next : JSON.stringify(next));
   const lines: string[] = [];
   store(content);
+  const lists = new UserLists({ users: new LocalUsers({ users: [], clock: systemClock }) });
   const file = await UsersFile.open({
     file: path,
-    clock: systemClock,
+    lists,
     log: pino({ base: null }, { write: (line) => lines.push(line) }),
   });
   file.start();
@@ -39,7 +41,7 @@ async function polledFile(content: unknown) {
   const poll = () => void vi.advanceTimersByTime(2000);
   const mayEnter = async () => {
     const names: string[] = [];
-    for (const name of ['ada', 'grace', 'alan']) if (await file.users.authenticate(name, PASSWORD)) names.push(name);
+    for (const name of ['ada', 'grace', 'alan']) if (await lists.users.authenticate(name, PASSWORD)) names.push(name);
     return names;
   };
   return {

@@ -78,11 +78,12 @@ describeRedis('state that another party has written', () => {
   describe('a grant', () => {
     const GOOD = ['rotated', 'benign_retry', 'healed', 'redeemed'];
     /** What the MAC covers. */
-    const COVERED = ['u', 'c', 's', 'i', 't', 'o', 'd', 'r', 'h', 'p'];
+    const COVERED = ['u', 'c', 's', 'i', 't', 'A', 'o', 'd', 'r', 'h', 'p'];
+    const noted = { upstreamAuthTime: 1_700_000_000_000 };
 
     it.each(COVERED)('with another field %s gives nothing by code, refresh token or introspection', async (field) => {
-      const made = await redeemed(stores.grants);
-      const unredeemed = await issued(stores.grants);
+      const made = await redeemed(stores.grants, noted);
+      const unredeemed = await issued(stores.grants, noted);
       for (const { grantId } of [made, unredeemed]) {
         const key = keys.grant(grantId);
         const before = await hashOf(key);
@@ -224,15 +225,40 @@ describeRedis('state that another party has written', () => {
     });
   });
 
-  it('a session with another address or browser, or with none in place of one, is over', async () => {
-    const session = await signedIn(stores.sessions, { address: '192.0.2.1', browser: 'Firefox' });
+  const OF_BROWSER = { address: '192.0.2.1', browser: 'Firefox' };
+  const OF_PROVIDER = Object.assign({ provider: 'corp', upstreamAuthTime: 1_700_000_000_000 }, OF_BROWSER);
+  it.each<[string, Record<string, unknown>, Record<string, unknown>[]]>([
+    [
+      'address or browser',
+      OF_BROWSER,
+      [
+        { address: '192.0.2.2' },
+        { browser: 'Opera' },
+        { browser: undefined },
+        { address: undefined },
+        { address: undefined, browser: undefined },
+        { provider: 'corp' },
+      ],
+    ],
+    [
+      'provider or time there',
+      OF_PROVIDER,
+      [
+        { provider: 'partner' },
+        { upstreamAuthTime: 1_700_000_001_000 },
+        { upstreamAuthTime: undefined },
+        { provider: undefined },
+        { provider: undefined, upstreamAuthTime: undefined },
+        { address: undefined, browser: undefined },
+      ],
+    ],
+  ])('a session with another %s, or with none in place of one, is over', async (_case, noted, changes) => {
+    const session = await signedIn(stores.sessions, noted);
     const key = keys.session(session.sessionId);
-    expect(await stores.sessions.use(session.sessionId)).toMatchObject({ address: '192.0.2.1', browser: 'Firefox' });
+    expect(await stores.sessions.use(session.sessionId)).toMatchObject(noted);
     const { v = '' } = await hashOf(key);
-    const { address, browser, ...without } = JSON.parse(v) as Record<string, unknown>;
-    const changes = [{ address: '192.0.2.2', browser }, { address, browser: 'Opera' }, { address }, { browser }, {}];
     for (const change of changes) {
-      await server.command('HSET', key, 'v', JSON.stringify(Object.assign(change, without)));
+      await server.command('HSET', key, 'v', JSON.stringify(Object.assign(JSON.parse(v), change)));
       expect(await stores.sessions.use(session.sessionId), JSON.stringify(change)).toBeUndefined();
     }
     await server.command('HSET', key, 'v', v);
@@ -295,7 +321,7 @@ describeRedis('state that another party has written', () => {
     const confirmation = `jkt.${digest('key')}` as const;
     const openid = { nonce: 'n', prompt: ['consent'] as const, maxAge: 60, loginHint: 'alice', subject };
     const plain = { clientUid, clientId, redirectUri, scope, audiences, codeChallenge, state: 'x' };
-    const request = { ...plain, confirmation, openid };
+    const request = { ...plain, confirmation, uiLocales: ['de', 'en'], openid };
     const opened = { interactionId: digest(uniqueId()), sessionId: 'of-alice', subject, authTime: 1, request };
     const { interactionId, sessionId } = opened;
     await stores.interactions.create(opened, 10 * MINUTE);
@@ -307,6 +333,8 @@ describeRedis('state that another party has written', () => {
     for (const changed of [
       { ...plain, confirmation },
       { ...plain, openid },
+      { ...request, uiLocales: undefined },
+      { ...request, uiLocales: ['de'] },
       { ...plain, confirmation: openid.nonce, openid: { ...openid, nonce: confirmation } },
       ...Object.keys(openid).map((name) => ({ ...request, openid: { ...openid, [name]: undefined } })),
       { ...request, openid: { ...openid, nonce: 'm' } },

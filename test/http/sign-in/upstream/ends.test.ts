@@ -1,92 +1,26 @@
-// What ends for a person of an identity provider, over HTTP: by the kill switches of the provider, and `verifyEvery` after it
-// vouched. Each holds for a session, a code, a refresh token, userinfo and introspection.
+// What ends for a person of an identity provider, over HTTP: by the kill switches of the provider, by a block of the person, and
+// `verifyEvery` after it vouched. Each holds for a session, a code, a refresh token, userinfo and introspection.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { OidcProvider } from '../../../../src/oauth/registry/identity-provider.ts';
-import { PKCE } from '../../../grantry.ts';
 import { aGitHubProvider, anOidcProvider } from '../../../login/upstream/providers.ts';
-import { ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
-import { idTokenKey, OPENID } from '../openid-world.ts';
-import { answerOf, type TestBrowser } from '../sign-in-browser.ts';
-import { aWorld, CALLBACK, SECRET, type World } from '../sign-in-world.ts';
+import type { ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
+import { until } from '../../../until.ts';
+import { idTokenKey } from '../openid-world.ts';
+import { answerOf } from '../sign-in-browser.ts';
+import { aWorld, type World } from '../sign-in-world.ts';
+import { ALL, CLIENT, codeFor, held, NOTHING, providerOfAda, redeem, signInBy, type Tokens } from './held.ts';
 
 const HOUR = 3_600_000;
-const CLIENT = Object.assign({}, OPENID, { grantTypes: ['authorization_code', 'refresh_token'] });
 
 let upstream: ScriptedProvider;
 beforeAll(async () => {
-  upstream = await ScriptedProvider.start();
-  upstream.claims = { preferred_username: 'ada', name: 'Ada', email: 'ada@corp.example.com', email_verified: true };
-  upstream.userinfo = { sub: 'ada-1' };
+  upstream = await providerOfAda();
 });
 afterAll(() => upstream.stop());
 
 const corp = (changes: Partial<OidcProvider> = {}) =>
   anOidcProvider(Object.assign({ issuer: upstream.issuer, verifyEvery: HOUR / 2 }, changes));
-
-interface Tokens {
-  readonly access_token: string;
-  readonly refresh_token: string;
-}
-
-async function codeFor(world: World, browser: TestBrowser): Promise<string> {
-  let page = await browser.get(world.authorizePath({ scope: 'openid' }));
-  if (page.location?.startsWith(upstream.issuer)) {
-    const { searchParams } = new URL(page.location);
-    upstream.nonce = searchParams.get('nonce') ?? '';
-    page = await browser.get(`/login/callback/corp?state=${searchParams.get('state')}&code=c`);
-  }
-  while (page.location?.startsWith('/')) page = await browser.get(page.location);
-  return answerOf(page).code ?? '';
-}
-
-const asClient = { headers: { authorization: `Basic ${btoa(`${CLIENT.clientId}:${SECRET}`)}` } };
-
-function redeem(world: World, code: string): Promise<Response> {
-  const form = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: PKCE.verifier };
-  return world.post('/token', form, asClient);
-}
-
-/** Which of what a person of the provider holds works. */
-async function held(world: World, browser: TestBrowser, { tokens, code }: { tokens: Tokens; code: string }) {
-  const { access_token, refresh_token } = tokens;
-  const authorization = `Bearer ${access_token}`;
-  const userinfo = await world.post('/userinfo', {}, { headers: { authorization } });
-  const introspected = await world.post('/introspect', { token: access_token }, asClient);
-  const ofRefresh = await world.post('/introspect', { token: refresh_token }, asClient);
-  const silent = await browser.get(world.authorizePath({ scope: 'openid', prompt: 'none' }));
-  const account = await browser.get('/account');
-  const redeemed = await redeem(world, code);
-  const renewed = await world.post('/token', { grant_type: 'refresh_token', refresh_token }, asClient);
-  return {
-    userinfo: userinfo.status,
-    introspected: ((await introspected.json()) as { active: boolean }).active,
-    ofRefresh: ((await ofRefresh.json()) as { active: boolean }).active,
-    session: answerOf(silent).error ?? 'code',
-    account: account.body.includes('sign_out_everywhere'),
-    code: redeemed.status,
-    refresh: renewed.status,
-  };
-}
-
-const ALL = {
-  userinfo: 200,
-  introspected: true,
-  ofRefresh: true,
-  session: 'code',
-  account: true,
-  code: 200,
-  refresh: 200,
-};
-const NOTHING = {
-  userinfo: 401,
-  introspected: false,
-  ofRefresh: false,
-  session: 'login_required',
-  account: false,
-  code: 400,
-  refresh: 400,
-};
 
 describe.each(['jwt', 'opaque'] as const)('with %s tokens', (accessTokenFormat) => {
   it.each<[string, typeof ALL, (world: World) => Promise<void> | void]>([
@@ -104,6 +38,32 @@ describe.each(['jwt', 'opaque'] as const)('with %s tokens', (accessTokenFormat) 
       },
     ],
     ['revokeTokensBefore', NOTHING, (world) => world.setProviders([corp({ revokedBefore: world.now() })])],
+    ['a block by name', NOTHING, (world) => world.setBlocks([{ provider: 'corp', username: 'ADA', disabled: true }])],
+    [
+      'a block by address',
+      NOTHING,
+      (world) => world.setBlocks([{ provider: 'corp', email: 'Ada@corp.example.com', disabled: true }]),
+    ],
+    [
+      'a block by time',
+      NOTHING,
+      (world) => world.setBlocks([{ provider: 'corp', username: 'ada', revokeTokensBefore: world.now() }]),
+    ],
+    [
+      'a block until a time that is ahead',
+      NOTHING,
+      (world) => world.setBlocks([{ provider: 'corp', username: 'ada', revokeTokensBefore: world.now() + 1 }]),
+    ],
+    [
+      'blocks of another person',
+      ALL,
+      (world) =>
+        world.setBlocks([
+          { provider: 'corp', username: 'eve', disabled: true },
+          { provider: 'local', username: 'ada', disabled: true },
+          { provider: 'corp', username: 'ada', revokeTokensBefore: world.now() - 1 },
+        ]),
+    ],
     [
       'a shorter verifyEvery',
       NOTHING,
@@ -121,9 +81,73 @@ describe.each(['jwt', 'opaque'] as const)('with %s tokens', (accessTokenFormat) 
       keys: [await idTokenKey()],
     });
     const browser = world.browser();
-    const tokens = (await (await redeem(world, await codeFor(world, browser))).json()) as Tokens;
-    const code = await codeFor(world, browser);
+    const tokens = (await (await redeem(world, await codeFor(upstream, world, browser))).json()) as Tokens;
+    const code = await codeFor(upstream, world, browser);
     await strike(world);
     expect(await held(world, browser, { tokens, code })).toEqual(expected);
+  });
+});
+
+describe('a person who is blocked', () => {
+  it('→ may not sign in, and the answer says no more than to others', async () => {
+    const world = await aWorld({
+      clients: [CLIENT],
+      providers: [corp()],
+      hasNoUsers: true,
+      keys: [await idTokenKey()],
+    });
+    world.setBlocks([{ provider: 'corp', email: 'ADA@corp.example.com', disabled: true }]);
+    const page = await signInBy(upstream, world, world.browser());
+    expect([page.status, world.lastReason()]).toEqual([403, 'person_not_permitted']);
+    const { type, provider, reason } = world.events.find(({ type }) => type === 'person.refused') ?? {};
+    expect([type, provider, reason]).toEqual(['person.refused', 'corp', 'person_not_permitted']);
+    world.setBlocks([]);
+    // What is begun in the millisecond of the end is ended too.
+    world.advance(1);
+    expect(answerOf(await signInBy(upstream, world, world.browser())).code).toBeDefined();
+  });
+
+  it('by an address that the provider does not verify → the same, and no client learns the address', async () => {
+    upstream.claims = { preferred_username: 'ada', email: 'ada@home.example.com', email_verified: false };
+    onTestFinished(async () => {
+      upstream.claims = { preferred_username: 'ada', name: 'Ada', email: 'ada@corp.example.com', email_verified: true };
+    });
+    const world = await aWorld({
+      clients: [CLIENT],
+      providers: [corp()],
+      hasNoUsers: true,
+      keys: [await idTokenKey()],
+    });
+    const browser = world.browser();
+    const tokens = (await (await redeem(world, await codeFor(upstream, world, browser))).json()) as Tokens;
+    const headers = { authorization: `Bearer ${tokens.access_token}` };
+    const userinfo = await world.post('/userinfo', {}, { headers });
+    expect([userinfo.status, await userinfo.text()]).toEqual([200, expect.not.stringContaining('home.example.com')]);
+    const code = await codeFor(upstream, world, browser);
+    world.setBlocks([{ provider: 'corp', email: 'ada@HOME.example.com', disabled: true }]);
+    expect(await held(world, browser, { tokens, code })).toEqual(NOTHING);
+    expect((await signInBy(upstream, world, world.browser())).status).toBe(403);
+    expect(JSON.stringify(world.logs())).not.toContain('home.example.com');
+  });
+
+  it('and met → finds nothing again when the block is gone, and the audit says so once', async () => {
+    const world = await aWorld({
+      clients: [CLIENT],
+      providers: [corp()],
+      hasNoUsers: true,
+      keys: [await idTokenKey()],
+    });
+    const browser = world.browser();
+    const tokens = (await (await redeem(world, await codeFor(upstream, world, browser))).json()) as Tokens;
+    const code = await codeFor(upstream, world, browser);
+    world.setBlocks([{ provider: 'corp', username: 'ada', disabled: true }]);
+    await held(world, browser, { tokens, code });
+    await until('all is ended', () => world.events.some(({ type }) => type === 'sessions.ended_all'));
+    world.setBlocks([]);
+    expect(await held(world, browser, { tokens, code })).toEqual(NOTHING);
+    const ends = world.events.filter(({ type }) => type === 'sessions.ended_all');
+    expect(ends).toEqual([
+      expect.objectContaining({ reason: 'person_blocked', subject: expect.stringMatching(/^usr_/) }),
+    ]);
   });
 });

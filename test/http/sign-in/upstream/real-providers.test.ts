@@ -1,72 +1,16 @@
 // Sign-in by OpenID providers that are none of a test: another grantry, and oidc-provider.
 
-import { generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import OidcProvider from 'oidc-provider';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LocalUsers } from '../../../../src/login/local/local-users.ts';
+import { decodeJwt } from 'jose';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startGrantryProvider } from '../../../consumers/setup/grantry-provider.ts';
-import { type FilledForm, PERSON, type Provider } from '../../../consumers/setup/provider.ts';
+import { PERSON } from '../../../consumers/setup/provider.ts';
 import { Visitor } from '../../../consumers/setup/visitor.ts';
-import { freePort } from '../../../free-port.ts';
-import { basic, PKCE, startGrantry, TestClock } from '../../../grantry.ts';
+import { METHODS, NpmProvider, SECRET } from '../../../login/upstream/oidc-provider.ts';
 import { anOidcProvider } from '../../../login/upstream/providers.ts';
-import type { Page } from '../sign-in-browser.ts';
+import { SCOPES, Shop } from '../../../login/upstream/shop.ts';
+import { TestBrowser } from '../sign-in-browser.ts';
 
-const SECRET = 'the secret of grantry!!!!!!!!!!!';
-const CALLBACK = 'https://shop.example/callback';
-const SCOPES = ['openid', 'profile', 'email', 'groups'];
-
-/** A grantry without users of its own. */
-async function startDownstream(port: number) {
-  const clock = new TestClock();
-  clock.run();
-  const client = {
-    clientId: 'shop',
-    secret: SECRET,
-    redirectUris: [CALLBACK],
-    grantTypes: ['authorization_code', 'refresh_token'] as const,
-    scopes: SCOPES,
-    defaultScopes: SCOPES,
-    consent: 'Skip' as const,
-    idTokens: { signingAlgorithm: 'ES256' as const, lifetimeSeconds: 3600 },
-  };
-  return await startGrantry({ port, clock, owners: new LocalUsers({ clock, users: [] }), clients: [client] });
-}
-
-type Upstream = Pick<Provider, 'issuer' | 'authority' | 'answerTo' | 'stop'>;
-
-/** The claims at userinfo of the person who signs in, and how a refresh ends. */
-async function signIn(downstream: Awaited<ReturnType<typeof startDownstream>>, upstream: Upstream) {
-  const visitor = new Visitor(upstream as Provider);
-  const query = new URLSearchParams({
-    response_type: 'code',
-    client_id: 'shop',
-    redirect_uri: CALLBACK,
-    scope: SCOPES.join(' '),
-    code_challenge: PKCE.challenge,
-    code_challenge_method: 'S256',
-  });
-  const arrived = await visitor.answerTo(`${downstream.url('/authorize')}?${query}`, CALLBACK);
-  const code = arrived.searchParams.get('code');
-  if (code === null) throw new Error(`the answer is ${arrived.search}`);
-  const tokens = await fetch(downstream.url('/token'), {
-    method: 'POST',
-    headers: { authorization: basic('shop', SECRET) },
-    body: new URLSearchParams({
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: CALLBACK,
-      code_verifier: PKCE.verifier,
-    }),
-  });
-  const { access_token } = (await tokens.json()) as { access_token: string };
-  const answer = await fetch(downstream.url('/userinfo'), { headers: { authorization: `Bearer ${access_token}` } });
-  return { claims: (await answer.json()) as Record<string, unknown>, signIns: visitor.signIns };
-}
-
-const TOLD = {
+const KNOWN = {
   sub: expect.stringMatching(/^usr_/),
   name: PERSON.name,
   preferred_username: PERSON.username,
@@ -74,84 +18,99 @@ const TOLD = {
   email_verified: true,
 };
 
+/** The provider asks again, and reports when that was: no earlier than the sign-in before. */
+async function expectRepeatedSignIn(shop: Shop, visitor: Visitor, asked: Readonly<Record<string, string>>) {
+  const before = decodeJwt((await shop.signIn(visitor)).id_token);
+  const { signIns } = visitor;
+  const again = decodeJwt((await shop.signIn(visitor, asked)).id_token);
+  expect(visitor.signIns).toBe(signIns + 1);
+  expect(again.sub).toBe(before.sub);
+  expect(Number(again.auth_time)).toBeGreaterThanOrEqual(Number(before.auth_time));
+}
+
 describe('another grantry', () => {
-  it('→ the person, with what it says, and its groups behind the prefix', async () => {
-    const port = await freePort(2);
-    const issuer = `http://127.0.0.1:${port}`;
+  it('→ the person, with what it says, and its groups behind the prefix; max_age=0 → signs in there again', async () => {
+    const shop = await Shop.start();
     const upstream = await startGrantryProvider({
-      consumers: [{ clientId: 'grantry', secret: SECRET, redirectUri: `${issuer}/login/callback/corp` }],
+      consumers: [{ clientId: 'grantry', secret: SECRET, redirectUri: shop.callbackOf('corp') }],
     });
-    const downstream = await startDownstream(port);
-    await downstream.setProviders([anOidcProvider({ issuer: upstream.issuer, scopes: SCOPES })]);
-    const { claims, signIns } = await signIn(downstream, upstream);
-    expect(claims).toEqual(Object.assign({ groups: PERSON.groups.map((group) => `corp:${group}`) }, TOLD));
-    expect(signIns).toBe(1);
+    await shop.setProviders(anOidcProvider({ issuer: upstream.issuer, scopes: SCOPES }));
+    const visitor = new Visitor(upstream);
+    const groups = PERSON.groups.map((group) => `corp:${group}`);
+    expect(await shop.claims(await shop.signIn(visitor))).toEqual(Object.assign({ groups }, KNOWN));
+    expect(visitor.signIns).toBe(1);
+    await expectRepeatedSignIn(shop, visitor, { max_age: '0' });
     await upstream.stop();
   });
 });
 
 describe('oidc-provider', () => {
-  let upstream: Upstream;
-  let downstream: Awaited<ReturnType<typeof startDownstream>>;
+  let shop: Shop;
+  let upstream: NpmProvider;
   beforeAll(async () => {
-    const port = await freePort(2);
-    downstream = await startDownstream(port);
-    upstream = await startOidcProvider(`http://127.0.0.1:${port}/login/callback/corp`);
+    shop = await Shop.start();
+    upstream = await NpmProvider.start(shop.callbackOf('corp'));
   });
+  beforeEach(() => upstream.asked.clear());
+  afterEach(() => void vi.useRealTimers());
   afterAll(() => upstream.stop());
 
-  it.each(['client_secret_basic', 'client_secret_post'] as const)('with %s → the person', async (clientAuth) => {
-    const clientId = clientAuth;
-    const credentials = { clientId, clientSecret: SECRET, authorities: undefined };
-    const provider = anOidcProvider({ issuer: upstream.issuer, scopes: SCOPES, clientAuth, credentials });
-    await downstream.setProviders([provider]);
-    const { claims } = await signIn(downstream, upstream);
-    expect(claims).toEqual(Object.assign({ groups: ['corp:developers'] }, TOLD));
+  function corp(clientAuth: (typeof METHODS)[number] = 'client_secret_basic') {
+    const credentials = { clientId: clientAuth, clientSecret: SECRET, authorities: undefined };
+    return anOidcProvider({ issuer: upstream.issuer, scopes: SCOPES, clientAuth, credentials });
+  }
+
+  it.each(METHODS)('with %s and thin ID tokens → the person of userinfo', async (clientAuth) => {
+    await shop.setProviders(corp(clientAuth));
+    const tokens = await shop.signIn(new Visitor(upstream));
+    const claims = Object.assign({ groups: ['corp:developers'] }, KNOWN);
+    expect(await shop.claims(tokens)).toEqual(claims);
+    expect(decodeJwt(tokens.id_token)).toMatchObject(claims);
+    expect(upstream.asked.get('/me')).toBe(1);
+  });
+
+  it('its issuer in the answer (RFC 9207) → needed, and compared', async () => {
+    await shop.setProviders(corp());
+    const answer = async (change: (answer: URL) => void) => {
+      const browser = new TestBrowser(shop.grantry.issuer, shop.grantry.issuer);
+      const { location = '' } = await browser.get(shop.authorizePath());
+      const answered = await new Visitor(upstream).answerTo(location, shop.callbackOf('corp'));
+      expect(answered.searchParams.get('iss')).toBe(upstream.issuer);
+      change(answered);
+      return await browser.get(`${answered.pathname}${answered.search}`);
+    };
+    const given = ({ searchParams }: URL) => searchParams.set('iss', shop.grantry.issuer);
+    for (const change of [given, ({ searchParams }: URL) => searchParams.delete('iss')]) {
+      expect((await answer(change)).status).toBe(502);
+      expect(shop.grantry.logs().at(-1)).toMatchObject({ reason: 'upstream_answer_invalid' });
+    }
+    expect(upstream.asked.get('/token')).toBeUndefined();
+    expect((await answer(() => {})).status).toBe(302);
+  });
+
+  it.each([
+    ['prompt=login', { prompt: 'login' }],
+    ['max_age=0', { max_age: '0' }],
+  ])('%s → its form again, and a code, for it says when that was', async (_what, more) => {
+    await shop.setProviders(corp());
+    await expectRepeatedSignIn(shop, new Visitor(upstream, shop), more);
+  });
+
+  // The keys of a provider are fetched again for a key that is unknown, at most once a minute: made-up ones cause no flood.
+  it('other keys between two sign-ins → the keys are fetched again, at most once a minute', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    await shop.setProviders(corp());
+    const { sub } = decodeJwt((await shop.signIn(new Visitor(upstream))).id_token);
+    expect(upstream.asked.get('/jwks')).toBe(1);
+    upstream.replaceKeys();
+    const browser = new TestBrowser(shop.grantry.issuer, shop.grantry.issuer);
+    const { location = '' } = await browser.get(shop.authorizePath());
+    const answered = await new Visitor(upstream).answerTo(location, shop.callbackOf('corp'));
+    expect((await browser.get(`${answered.pathname}${answered.search}`)).status).toBe(502);
+    expect(upstream.asked.get('/jwks')).toBe(1);
+    vi.setSystemTime(Date.now() + 60_000);
+    const tokens = await shop.signIn(new Visitor(upstream));
+    expect(decodeJwt(tokens.id_token)).toMatchObject({ sub });
+    expect(upstream.asked.get('/jwks')).toBe(2);
   });
 });
-
-/** With its own pages for development, which any password opens; claims are at userinfo alone. */
-async function startOidcProvider(callback: string): Promise<Upstream> {
-  const port = await freePort();
-  const issuer = `http://127.0.0.1:${port}`;
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-  const { name, username, email } = PERSON;
-  const provider = new OidcProvider(issuer, {
-    clients: (['client_secret_basic', 'client_secret_post'] as const).map((method) => ({
-      client_id: method,
-      client_secret: SECRET,
-      token_endpoint_auth_method: method,
-      application_type: 'native' as const,
-      redirect_uris: [callback],
-      id_token_signed_response_alg: 'ES256' as const,
-    })),
-    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kty: 'EC', alg: 'ES256', use: 'sig' }] },
-    scopes: ['openid'],
-    claims: { profile: ['name', 'preferred_username'], email: ['email', 'email_verified'], groups: ['groups'] },
-    findAccount: (_context, sub) => ({
-      accountId: sub,
-      claims: () => ({ sub, name, preferred_username: username, email, email_verified: true, groups: ['developers'] }),
-    }),
-    pkce: { required: () => true },
-    cookies: { keys: ['a key of a test'] },
-  });
-  const server = createServer(provider.callback()).listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const stop = async () => {
-    server.closeAllConnections();
-    server.close();
-  };
-  return { issuer, authority: undefined, answerTo, stop };
-}
-
-/** Its pages have one form each: of sign-in, and of consent. */
-function answerTo({ body }: Page): FilledForm | undefined {
-  const action = /<form\b[^>]*\baction="([^"]*)"/.exec(body)?.[1];
-  if (action === undefined) return undefined;
-  const hidden = [...body.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name, value]) => [
-    name,
-    value,
-  ]);
-  const typed = body.includes('name="password"') ? { login: PERSON.username, password: 'any' } : {};
-  return { action, fields: Object.assign(Object.fromEntries(hidden), typed) };
-}

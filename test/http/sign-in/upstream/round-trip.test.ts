@@ -15,6 +15,10 @@ const ADA = {
   groups: ['dev'],
 };
 const SKIPS_CONSENT = Object.assign({}, WEB, { consent: 'Skip' as const });
+const OPENID = Object.assign({}, SKIPS_CONSENT, {
+  scopes: ['openid', 'profile', 'email', 'groups'],
+  grantTypes: ['authorization_code', 'refresh_token'],
+});
 
 let upstream: ScriptedProvider;
 let other: ScriptedProvider;
@@ -108,6 +112,17 @@ describe('one provider, and no other way to sign in', () => {
     expect(browser.cookies.size).toBe(0);
   });
 
+  it('login_hint and ui_locales → go on to it; tags that are none do not', async () => {
+    const scopes = [...OPENID.scopes, ...(WEB.scopes ?? [])];
+    const world = await worldOf({ clients: [Object.assign({}, OPENID, { scopes })] });
+    const sent = { scope: 'openid', login_hint: 'ada@corp.example.com', ui_locales: 'de-AT <b> en' };
+    const departure = departureOf(await world.browser().get(world.authorizePath(sent)));
+    expect(departure.get('login_hint')).toBe('ada@corp.example.com');
+    expect(departure.get('ui_locales')).toBe('de-AT en');
+    const plain = departureOf(await world.browser().get(world.authorizePath({ ui_locales: 'fr', login_hint: 'ada' })));
+    expect([plain.get('ui_locales'), plain.get('login_hint')]).toEqual(['fr', null]);
+  });
+
   it('a state of 4 KiB → travels along', async () => {
     const world = await worldOf();
     const state = Array.from({ length: 1024 }, (_, index) => (index * 7919).toString(36).padStart(4, '0'))
@@ -149,6 +164,37 @@ describe('several ways to sign in', () => {
     const browser = world.browser();
     expect((await browser.get(world.authorizePath())).body).not.toContain('Corp');
     expect((await browser.get('/login/callback/corp?state=abcdefghij&code=c')).status).toBe(404);
+  });
+});
+
+describe('a provider whose Secret cannot be used', () => {
+  const unusable = () => corp({ credentials: undefined });
+
+  it('beside others → no button; and the other one is a choice', async () => {
+    const world = await worldOf({ providers: [unusable(), partner()] });
+    const page = await world.browser().get(world.authorizePath());
+    expect([page.status, page.location]).toEqual([200, undefined]);
+    expect([page.body.includes('<bdi>Corp</bdi>'), page.body.includes('<bdi>Partner</bdi>')]).toEqual([false, true]);
+  });
+
+  it('beside local users → their form alone', async () => {
+    const world = await worldOf({ providers: [unusable()], hasNoUsers: false });
+    const page = await world.browser().get(world.authorizePath());
+    expect([page.status, page.body.includes('name="password"'), page.body.includes('/login/upstream/')]).toEqual([
+      200,
+      true,
+      false,
+    ]);
+  });
+
+  it.each([
+    ['alone', () => [unusable()]],
+    ['as all others', () => [unusable(), Object.assign({}, partner(), { credentials: undefined })]],
+  ])('%s → 503 for now, without a form', async (_, providers) => {
+    const world = await worldOf({ providers: providers() });
+    const page = await world.browser().get(world.authorizePath());
+    expect([page.status, page.headers.get('retry-after')]).toEqual([503, '10']);
+    expect([page.body.includes('name="password"'), page.body.includes('/login/upstream/')]).toEqual([false, false]);
   });
 });
 
@@ -278,9 +324,16 @@ describe('what the provider answers → the login page, with the request still o
 });
 
 describe('a person of a provider', () => {
-  const OPENID = Object.assign({}, SKIPS_CONSENT, {
-    scopes: ['openid', 'profile', 'email', 'groups'],
-    grantTypes: ['authorization_code', 'refresh_token'],
+  it('the sessions of the account → by which provider each began, as it is called now or was then', async () => {
+    const world = await worldOf();
+    await signIn(world);
+    await world.setProviders([corp({ name: 'corp-2', displayName: 'Corp & Sons' })]);
+    const browser = world.browser();
+    const departure = departureOf(await browser.get(world.authorizePath()));
+    await toTheClient(browser, await comeBack(browser, departure, { name: 'corp-2' }));
+    const { body } = await browser.get('/account/sessions');
+    const names = [...body.matchAll(/Signed in with: <bdi>([^<]*)</g)].map(([, name]) => name);
+    expect(names).toEqual(['Corp &#38; Sons', 'corp']);
   });
 
   it.each(['login', 'select_account'])('prompt=%s → sees the page, and is sent there with it', async (prompt) => {
@@ -303,5 +356,83 @@ describe('a person of a provider', () => {
     const departure = departureOf(await browser.post('/login/upstream/corp', fields));
     upstream.claims = Object.assign({ auth_time: Math.floor(world.now() / 1000) }, ADA);
     expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
+  });
+});
+
+describe('another account → the page first, then the provider with prompt=select_account', () => {
+  const ASKS = Object.assign({}, WEB, { scopes: [...(WEB.scopes ?? []), 'openid'] });
+  const ADMINS = { identityProviders: [], groups: ['corp:admins'] };
+
+  /** Presses the button of the provider. */
+  async function leaveBy(browser: TestBrowser, page: Page): Promise<URLSearchParams> {
+    const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
+    return departureOf(await browser.post('/login/upstream/corp', fields));
+  }
+
+  it.each<[string, Record<string, string>, string]>([
+    ['without OpenID Connect', {}, 'select_account'],
+    ['with it', { scope: 'openid' }, 'select_account'],
+    ['with it and prompt=consent', { scope: 'openid', prompt: 'consent' }, 'select_account'],
+    ['with it and prompt=login, which asks for more', { scope: 'openid', prompt: 'login' }, 'login'],
+  ])('on the consent page of a request %s', async (_case, query, expected) => {
+    const world = await worldOf({ clients: [ASKS] });
+    const browser = world.browser();
+    upstream.claims = Object.assign({ auth_time: Math.floor(world.now() / 1000) }, ADA);
+    let page = await browser.get(world.authorizePath(query));
+    const first = page.location === undefined ? await leaveBy(browser, page) : departureOf(page);
+    const { location: path = '' } = await comeBack(browser, first);
+    const csrf = hidden(await browser.get(path), 'csrf');
+    const { location: again = '' } = await browser.post(path, { decision: 'other_account', csrf });
+    page = await browser.get(again);
+    expect([page.status, browser.cookies.has('grantry-session')]).toEqual([200, false]);
+    const departure = await leaveBy(browser, page);
+    expect(departure.get('prompt')).toBe(expected);
+    upstream.claims = Object.assign({}, upstream.claims, { sub: 'bob-1', preferred_username: 'bob' });
+    const { location: consent = '' } = await comeBack(browser, departure);
+    expect((await browser.get(consent)).body).toContain('(bob)');
+  });
+
+  it('on the account page', async () => {
+    const world = await worldOf();
+    const browser = world.browser();
+    await signIn(world, browser);
+    const csrf = /value="([^"]+)">\s*<button[^>]*value="other_account"/.exec((await browser.get('/account')).body)?.[1];
+    const left = await browser.post('/account', { action: 'other_account', csrf: csrf ?? '' });
+    expect([left.status, left.location]).toEqual([303, '/account?prompt=select_account']);
+    const departure = await leaveBy(browser, await browser.get(left.location ?? ''));
+    expect(departure.get('prompt')).toBe('select_account');
+    expect((await comeBack(browser, departure)).location).toBe('/account');
+  });
+
+  it('by the parameter of a request without OpenID Connect, where a session would do', async () => {
+    const world = await worldOf();
+    const browser = world.browser();
+    await signIn(world, browser);
+    const page = await browser.get(world.authorizePath({ prompt: 'select_account' }));
+    const departure = await leaveBy(browser, page);
+    expect(departure.get('prompt')).toBe('select_account');
+    expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
+  });
+
+  it.each<[string, () => Parameters<typeof aWorld>[0]]>([
+    ['of the provider', () => ({ providers: [corp({ allow: { emailDomains: ['b.example'], groups: [] } })] })],
+    ['of the client', () => ({ clients: [Object.assign({}, SKIPS_CONSENT, { signIn: ADMINS })] })],
+  ])('by the button under "may not use this", by the rules %s', async (_case, rules) => {
+    const world = await worldOf(rules());
+    const browser = world.browser();
+    const departure = departureOf(await browser.get(world.authorizePath()));
+    expect(departure.get('prompt')).toBeNull();
+    const refused = await comeBack(browser, departure);
+    expect(refused.status).toBe(403);
+    const again = await leaveBy(browser, refused);
+    expect(again.get('prompt')).toBe('select_account');
+    const cancelled = await comeBack(browser, again, { query: 'error=access_denied' });
+    expect((await leaveBy(browser, cancelled)).get('prompt')).toBe('select_account');
+  });
+
+  it('but other values of prompt are unknown without OpenID Connect', async () => {
+    const world = await worldOf();
+    const departure = departureOf(await world.browser().get(world.authorizePath({ prompt: 'login' })));
+    expect(departure.get('prompt')).toBeNull();
   });
 });

@@ -334,7 +334,8 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -391,7 +392,8 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -491,7 +493,8 @@ local function write_access_token(scope, audience)
   cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
-  token.grantId, token.authTime = request.grantId, created - record.t
+  local auth_time = created - record.t
+  token.grantId, token.authTime = request.grantId, math.min(auth_time, record.A or auth_time)
   redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
 end
 -- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
@@ -589,7 +592,8 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -689,7 +693,8 @@ local function write_access_token(scope, audience)
   cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
-  token.grantId, token.authTime = request.grantId, created - record.t
+  local auth_time = created - record.t
+  token.grantId, token.authTime = request.grantId, math.min(auth_time, record.A or auth_time)
   redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
 end
 -- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
@@ -782,7 +787,8 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -821,7 +827,8 @@ local function write_access_token(scope, audience)
   cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
-  token.grantId, token.authTime = request.grantId, created - record.t
+  local auth_time = created - record.t
+  token.grantId, token.authTime = request.grantId, math.min(auth_time, record.A or auth_time)
   redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
 end
 -- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
@@ -895,7 +902,8 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -995,7 +1003,8 @@ local function write_access_token(scope, audience)
   cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
-  token.grantId, token.authTime = request.grantId, created - record.t
+  local auth_time = created - record.t
+  token.grantId, token.authTime = request.grantId, math.min(auth_time, record.A or auth_time)
   redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
 end
 -- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.
@@ -1116,7 +1125,8 @@ local function text(name)
 end
 local function described()
   return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
-    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false }
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat > 0 then
@@ -1216,7 +1226,8 @@ local function write_access_token(scope, audience)
   cap(token, audience)
   token.clientUid, token.clientId, token.subject = text('u'), text('c'), text('s')
   token.scope, token.audience = scope, audience
-  token.grantId, token.authTime = request.grantId, created - record.t
+  local auth_time = created - record.t
+  token.grantId, token.authTime = request.grantId, math.min(auth_time, record.A or auth_time)
   redis.call('SET', KEYS[3], cjson.encode(token), 'PX', lifetime(token.expiresAtSeconds * 1000))
 end
 -- A retry that gets the first answer again writes the record again: WAIT covers only the writes of its own connection.

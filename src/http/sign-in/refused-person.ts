@@ -1,0 +1,36 @@
+// The login page of a client that is not for the person, or not for a way to sign in: the request stays open for other accounts.
+
+import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
+import { isSilent } from '../../oauth/endpoints/openid-request.ts';
+import type { Person } from '../../oauth/ports/ports.ts';
+import type { Exchange } from '../server/endpoint.ts';
+import { refuseAtClient } from './refusal-at-client.ts';
+import { type SignInFlow, type SignInGoal, sendLoginPage } from './sign-in-flow.ts';
+
+/** For a silent request the error at the client, in place of the page. */
+export function refusePerson(
+  flow: SignInFlow,
+  exchange: Exchange,
+  goal: AcceptedAuthorization,
+  { subject, username, provider }: Person,
+): void {
+  const { log, address } = exchange;
+  const reason = 'person_not_permitted';
+  if (isSilent(goal.request)) refuseAtClient(flow, exchange, goal, reason);
+  else {
+    const vouching = provider && (flow.sources.provider(provider.name)?.displayName ?? provider.name);
+    const problem = { kind: 'notForPerson', username, provider: vouching } as const;
+    sendLoginPage(flow, exchange, goal, { status: 403, username: '', problem });
+    log.outcome = 'refused';
+    log.reason = reason;
+  }
+  const { clientId } = goal.client;
+  flow.audit.record({ type: 'person.refused', subject, clientId, reason, provider: provider?.name, address });
+}
+
+/** For a form that this server does not show: of an older page, or of none. */
+export function refuseSource(flow: SignInFlow, exchange: Exchange, goal: SignInGoal): void {
+  sendLoginPage(flow, exchange, goal, { status: 403, username: '', problem: { kind: 'notOpen' } });
+  exchange.log.outcome = 'refused';
+  exchange.log.reason = 'source_not_permitted';
+}
