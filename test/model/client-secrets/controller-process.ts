@@ -51,6 +51,7 @@ export class ControllerProcess {
       releaseNamespace: INSTALL.releaseNamespace,
       watchNamespaces: undefined,
       serverService: undefined,
+      needsUsers: false,
     });
     this.#elector = new LeaseElector({
       api,

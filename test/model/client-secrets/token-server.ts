@@ -43,7 +43,7 @@ export class TokenServer {
   }
 
   start(): void {
-    this.#registry.start({ onSwap: () => {}, onSecret: () => {} });
+    this.#registry.start({ onSwap: () => {}, onSecret: () => {}, onUsers: () => {} });
   }
 
   async stop(): Promise<void> {

@@ -4,7 +4,7 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { fail, installPackages, modernNode, run } from './toolchain.mjs';
+import { fail, installPackages, modernNode, run } from '../toolchain.mjs';
 
 const options = { seed: { type: 'string' }, runs: { type: 'string' } };
 
