@@ -142,10 +142,11 @@ function continueRotation(input: RotationInput, state: CredentialState, held: nu
 /** The state after the secret at `index` is published: the others expire with the grace. */
 function publishedState(input: RotationInput, state: CredentialState, index: number): CredentialState {
   const { now, requests } = input;
-  const current = state.verifiers[index];
-  const others = state.verifiers.filter((each) => each !== current);
+  // One that a late write published was to end: it is the client's now.
+  const { expiresAt: _, ...current } = state.verifiers[index] as AcceptedVerifier;
+  const others = state.verifiers.filter((_each, other) => other !== index);
   const verifiers = newestVerifiers(current, expiring(others, input));
-  return { ...withVerifiers(state, verifiers, requests), rotatedAt: now, publishedRevision: current?.revision ?? 0 };
+  return { ...withVerifiers(state, verifiers, requests), rotatedAt: now, publishedRevision: current.revision };
 }
 
 /** Starts a rotation: stores the verifier of a new secret, and keeps the present one published. */

@@ -21,7 +21,7 @@ export function presentSecret(
   const texts = [clientSecretKeys(manifest.spec).clientSecret, ...writtenKeys(state?.writtenFields)].map(usable);
   const newest = state?.verifiers[0];
   const isNewest = (text: string) => newest !== undefined && matches(newest, client.uid, text);
-  return texts.find((text) => text !== undefined && isNewest(text)) ?? texts[0];
+  return texts.find((text) => text !== undefined && isNewest(text)) ?? texts.find((text) => text !== undefined);
 }
 
 /** Whether the owner's Secret holds a client secret that is not accepted. */

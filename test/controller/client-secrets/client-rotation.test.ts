@@ -258,6 +258,8 @@ describe('a rotation', () => {
     (owner as Owner).present = late;
     expect(owner.accepts(late)).toBe(true);
     expect(owner.step()).toMatchObject({ outcome: 'rotated', value: late });
+    // No later step is needed: until the next change none may come before it would end.
+    expect(owner.stored?.verifiers[0]?.expiresAt).toBeUndefined();
     expect(owner.step().outcome).toBe('kept');
     owner.now += grace * HOUR;
     expect([owner.accepts(late), owner.accepts(old)]).toEqual([true, false]);

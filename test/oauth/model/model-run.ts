@@ -1,11 +1,12 @@
 // Long random histories of clients, thieves and time against the endpoints, compared with the model step by step. What the
 // stores are, and what can befall them, is the caller's.
 
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import { modelRuns } from '../../model/model-runs.ts';
 import { type Model, newModel } from './grant-model.ts';
 import { checkInvariants, FAULT, HAPPENING, SCENES } from './model-commands.ts';
 import { protocolWorld } from './protocol-world.ts';
@@ -36,8 +37,7 @@ export async function runModel(
   makeStores: (clock: { now(): number }) => Promise<ModelStores>,
   { runs }: { runs: number },
 ): Promise<void> {
-  const seed = Number(process.env.MODEL_SEED ?? randomInt(2 ** 31));
-  console.info(`model run over ${name}: MODEL_SEED=${seed}`);
+  const { seed, numRuns } = modelRuns(name, runs);
   let now = START;
   const clock = { now: () => now };
   const befallen = { crash: 0, failOver: 0, empty: 0 };
@@ -91,7 +91,6 @@ export async function runModel(
 
   const { faults, close } = await makeStores(clock);
   await close?.();
-  const numRuns = Number(process.env.MODEL_RUNS ?? runs);
   await fc.assert(property(faults !== undefined), { seed, numRuns });
   // No run is good that has not met all of them.
   if (faults) for (const times of Object.values(befallen)) expect(times).toBeGreaterThanOrEqual(numRuns);

@@ -1,0 +1,256 @@
+// What may never happen, whatever the order: the ledger sees each request as it is sent and each change as it is stored, and
+// writes down what breaks a promise.
+//
+// - Nothing is written without the lease.
+// - A Secret of another owner is never written or removed.
+// - There is one value for each rotation, and a leader makes one first secret of a client.
+// - What stands under the key of the owner's Secret is accepted, by each replica before it can be read where it replaces
+//   another value, and until its grace is over or it is cut. This holds at each moment as long as no other party disturbs a
+//   Secret. What another party did is made good in the end: settled-state.ts.
+
+import { readVerifierSecret } from '../../../src/admission/client-secrets/client-verifier.ts';
+import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
+import { uidOfVerifierSecret } from '../../../src/controller/client-secrets/verifier-secrets.ts';
+import { FIELD_MANAGER } from '../../../src/kubernetes/api/kubernetes-api.ts';
+import { type KubernetesObject, LEASES, OAUTH_CLIENTS, SECRETS } from '../../../src/kubernetes/objects/resources.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import type { MemoryApiServer, StoredChange } from '../api-server/memory-api-server.ts';
+import type { VirtualTime } from '../virtual-time.ts';
+import { isWrite, type Sending } from './faulty-link.ts';
+import { INSTALL, LEASE } from './install.ts';
+import { labelledName, labelledUid, StoredSecrets, secretNameOf, settingsOf, TEAM, valueIn } from './stored-secrets.ts';
+import type { TokenServer } from './token-server.ts';
+
+/** A value that a controller put into a client's Secret. Times are epoch milliseconds. */
+interface Published {
+  readonly value: string;
+  /** When the write was sent: what was asked for later could not count. */
+  readonly sentAt: number;
+  replacedAt: number | undefined;
+}
+
+/** What is known of one client, by its uid. */
+interface Account {
+  readonly published: Published[];
+  /** The values that controllers made for it. */
+  made: number;
+  /** The verifiers of secrets that were made before any was in the Secret, by leader and term. */
+  readonly stored: Map<string, Set<string>>;
+  /** What asks for a new value, the first one included. */
+  causes: number;
+  /** The last cut that a controller took up: what was sent before is not accepted any more. */
+  cut: { readonly request: string | undefined; readonly at: number };
+  /** The shortest grace that it ever had, in milliseconds. */
+  grace: number;
+}
+
+/** The time that a write may take, from its plan until it is stored. */
+const TOLERANCE = 10_000;
+
+export class Ledger {
+  readonly faults: string[] = [];
+  readonly #server: MemoryApiServer;
+  readonly #stored: StoredSecrets;
+  readonly #time: VirtualTime;
+  readonly #tokenServer: () => TokenServer;
+  readonly #accounts = new Map<string, Account>();
+  /** Every value that was ever in a Secret. */
+  readonly #values = new Set<string>();
+  /** The uids of the Secrets whose value a controller wrote last. */
+  readonly #writtenByUs = new Set<string>();
+  /** The uids of the Secrets that a controller ever wrote. */
+  readonly #touched = new Set<string>();
+  /** The uids of clients, by those of the Secrets that were created for them. */
+  readonly #madeFor = new Map<string, string | undefined>();
+  /** The uids of the Secrets that were created when their client named another one. */
+  readonly #late = new Set<string>();
+  #disturbances = 0;
+  /** When a controller last changed a Secret. */
+  lastWrite = 0;
+
+  constructor({
+    server,
+    time,
+    tokenServer,
+  }: {
+    readonly server: MemoryApiServer;
+    readonly time: VirtualTime;
+    readonly tokenServer: () => TokenServer;
+  }) {
+    this.#server = server;
+    this.#stored = new StoredSecrets(server);
+    this.#time = time;
+    this.#tokenServer = tokenServer;
+  }
+
+  /** To be called where another party takes a hand in a Secret: its owner may need a new value for it. */
+  disturbed(): void {
+    this.#disturbances += 1;
+  }
+
+  get isCalm(): boolean {
+    return this.#disturbances === 0;
+  }
+
+  /** To be called when an owner asks for a new secret. */
+  rotationRequested(uid: string): void {
+    this.#account(uid).causes += 1;
+  }
+
+  /** Whether a controller ever wrote this Secret. */
+  wrote({ metadata }: KubernetesObject): boolean {
+    return this.#touched.has(metadata.uid);
+  }
+
+  /** The uid of the client that a Secret was created for. */
+  madeFor({ metadata }: KubernetesObject): string | undefined {
+    return this.#madeFor.get(metadata.uid);
+  }
+
+  /** Whether a Secret was created when its client named another one already. */
+  cameLate({ metadata }: KubernetesObject): boolean {
+    return this.#late.has(metadata.uid);
+  }
+
+  sent({ sender, call }: Sending): void {
+    if (!isWrite(call)) return;
+    const lease = this.#server.get(LEASES, { namespace: INSTALL.releaseNamespace, name: LEASE });
+    const { holderIdentity } = fieldsOf(lease?.spec);
+    if (holderIdentity !== sender)
+      this.#fault(`${sender} sends a ${call.verb} while ${holderIdentity} holds the lease`);
+  }
+
+  /** @param sending undefined: the change of a test or of another party */
+  changed(change: StoredChange, sending: Sending | undefined): void {
+    const { resource, object, manager } = change;
+    if (resource === OAUTH_CLIENTS) {
+      const { gracePeriod } = fieldsOf(settingsOf(object).rotation);
+      const account = this.#account(object.metadata.uid);
+      account.grace = Math.min(account.grace, Number.parseInt(String(gracePeriod), 10) * 1000);
+    }
+    if (resource !== SECRETS) return;
+    const isOurs = manager === FIELD_MANAGER;
+    if (isOurs) this.lastWrite = this.#time.now();
+    if (object.metadata.namespace === TEAM) {
+      if (isOurs) this.#checkOwner(change);
+      if (!change.isDeletion) this.#recordValue(change, sending);
+      if (isOurs) this.#touched.add(object.metadata.uid);
+      if (change.before === undefined) this.#madeFor.set(object.metadata.uid, labelledUid(object));
+    } else if (!change.isDeletion) this.#recordVerifiers(change, sending);
+    if (this.isCalm && isOurs) this.#checkAccepted();
+  }
+
+  #recordVerifiers({ object }: StoredChange, sending: Sending | undefined): void {
+    const uid = uidOfVerifierSecret(object) ?? '';
+    const account = this.#account(uid);
+    const request = object.metadata.annotations?.['grantry.dev/handled-rotate-now'];
+    if (request !== account.cut.request) account.cut = { request, at: this.#time.now() };
+    // Known: the try of a rotation whose write has no answer makes another secret; the first secret of a client is kept.
+    if (sending === undefined || account.published.length > 0) return;
+    const leader = `${sending.sender} in term ${sending.term}`;
+    const made = account.stored.get(leader) ?? new Set();
+    account.stored.set(leader, made);
+    const known = [...this.#values].map((value) => Buffer.from(secretVerifier(uid, value)).toString('hex'));
+    const { verifiers = [] } = readVerifierSecret(object) ?? {};
+    const newest = Buffer.from(verifiers[0]?.verifier ?? '').toString('hex');
+    if (!known.includes(newest)) made.add(newest);
+    const count = made.size;
+    if (this.#stored.clientOf(uid) === undefined || count <= account.causes + this.#disturbances) return;
+    this.#fault(`${leader} makes ${count} secrets of client ${uid}, which was asked for ${account.causes}`);
+  }
+
+  /** Whether the owner had this value cut, or asks for that. */
+  #isCut(client: KubernetesObject, { sentAt }: Published): boolean {
+    const { cut } = this.#account(client.metadata.uid);
+    return sentAt <= cut.at || client.metadata.annotations?.['grantry.dev/rotate-now'] !== cut.request;
+  }
+
+  #checkOwner({ before, object, isDeletion, key }: StoredChange): void {
+    if (before === undefined) return;
+    const [uid, name] = [labelledUid(before), labelledName(before)];
+    if (isDeletion) {
+      if (uid === undefined || !this.wrote(before)) this.#fault(`${key}, of another owner, is removed`);
+      return;
+    }
+    const isOwn = uid !== undefined && uid === labelledUid(object);
+    const isOrphan = uid !== undefined && name === labelledName(object) && this.#stored.clientOf(uid) === undefined;
+    if (!isOwn && !isOrphan) this.#fault(`${key}, of another owner, is written`);
+  }
+
+  #recordValue({ before, object, key, manager }: StoredChange, sending: Sending | undefined): void {
+    const value = valueIn(object);
+    if (value === undefined || value === (before && valueIn(before))) return;
+    const isNew = !this.#values.has(value);
+    this.#values.add(value);
+    const uid = labelledUid(object);
+    if (manager !== FIELD_MANAGER || uid === undefined) {
+      this.#writtenByUs.delete(object.metadata.uid);
+      return;
+    }
+    this.#writtenByUs.add(object.metadata.uid);
+    const client = this.#stored.clientOf(uid);
+    // Known fault: what arrives late under a name that the client names no more stays there.
+    const isLate = client !== undefined && secretNameOf(client) !== object.metadata.name;
+    if (isLate && before === undefined) {
+      this.#late.add(object.metadata.uid);
+      return;
+    }
+    const account = this.#account(uid);
+    const current = account.published.at(-1);
+    const now = this.#time.now();
+    if (isNew) account.made += 1;
+    // The Secret of a deleted client is collected, and may be made again until the controller knows of the deletion.
+    if (client !== undefined && account.made > account.causes + this.#disturbances) {
+      this.#fault(`${key} has value ${account.made} of its client, which was asked for ${account.causes}`);
+    }
+    if (current?.value === value) return;
+    const published = { value, sentAt: sending?.sentAt ?? now, replacedAt: undefined };
+    const isRotated = current !== undefined && client !== undefined && !this.#isCut(client, current);
+    if (isRotated && this.isCalm) this.#checkServed(uid, current, value);
+    if (current !== undefined) current.replacedAt = now;
+    account.published.push(published);
+  }
+
+  /** Where replicas accepted the value before, they accept the one that replaces it. */
+  #checkServed(uid: string, current: Published, value: string): void {
+    const server = this.#tokenServer();
+    if (server.accepts(uid, current.value) && !server.accepts(uid, value)) {
+      this.#fault(`the value of client ${uid} can be read before the replica accepts it`);
+    }
+  }
+
+  #checkAccepted(): void {
+    const now = this.#time.now();
+    for (const client of this.#stored.clients) {
+      const { uid } = client.metadata;
+      const { published, grace } = this.#account(uid);
+      const secret = this.#stored.secret(secretNameOf(client));
+      const present = secret && labelledUid(secret) === uid ? valueIn(secret) : undefined;
+      for (const each of published) {
+        const { value, replacedAt } = each;
+        const isInForce = value === present && secret !== undefined && this.#writtenByUs.has(secret.metadata.uid);
+        const inGrace = replacedAt !== undefined && now < replacedAt + grace - TOLERANCE;
+        if ((!isInForce && !inGrace) || this.#isCut(client, each)) continue;
+        if (this.#stored.accepts(uid, value, now)) continue;
+        this.#fault(`a value of client ${uid} is not accepted ${isInForce ? 'though it is in force' : 'in its grace'}`);
+      }
+    }
+  }
+
+  #account(uid: string): Account {
+    const account = this.#accounts.get(uid) ?? {
+      published: [],
+      made: 0,
+      stored: new Map(),
+      causes: 1,
+      cut: { request: undefined, at: Number.NEGATIVE_INFINITY },
+      grace: Number.POSITIVE_INFINITY,
+    };
+    this.#accounts.set(uid, account);
+    return account;
+  }
+
+  #fault(text: string): void {
+    this.faults.push(text);
+  }
+}
