@@ -51,6 +51,8 @@ const NO_FATE: Fate = { kind: 'anything', held: 0, answer: { lost: false, held: 
 export class FaultyLink implements Link {
   readonly #options: FaultyLinkOptions;
   readonly #streams = new Set<FrameStream>();
+  /** The frames of a stream that are on their way. */
+  readonly #frames = new Map<FrameStream, WatchFrame[]>();
   /** When the last frame of a stream arrives. */
   readonly #lastFrame = new Map<FrameStream, number>();
   readonly #counts = new Map<string, number>();
@@ -169,8 +171,13 @@ export class FaultyLink implements Link {
     const soon = this.#now + this.#hop({ verb: 'watch', resource: stream.resource });
     const at = Math.max(this.#lastFrame.get(stream) ?? 0, soon, ...held);
     this.#lastFrame.set(stream, at);
+    const frames = this.#frames.get(stream) ?? [];
+    this.#frames.set(stream, frames);
+    frames.push(frame);
+    // The oldest one: two timers of one moment may fire in any order, and a connection keeps it.
     const hear = () => {
-      if (!this.#isDown) stream.push(frame);
+      const next = frames.shift();
+      if (!this.#isDown && next !== undefined) stream.push(next);
     };
     time.after(at - this.#now, hear, this);
   }
