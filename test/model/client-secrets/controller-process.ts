@@ -72,7 +72,9 @@ export class ControllerProcess {
 
   /** Whether its watch has delivered this Secret. */
   hasSeen({ metadata }: KubernetesObject): boolean {
-    return this.#sources.secrets.get(objectKey(metadata))?.metadata.uid === metadata.uid;
+    const { secrets, releaseSecrets } = this.#sources;
+    const view = metadata.namespace === INSTALL.releaseNamespace ? releaseSecrets : secrets;
+    return view.get(objectKey(metadata))?.metadata.uid === metadata.uid;
   }
 
   start(): void {

@@ -10,7 +10,6 @@ import { verifierSecretName } from '../../../src/admission/client-secrets/client
 import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
 import { type KubernetesObject, OAUTH_CLIENTS, SECRETS } from '../../../src/kubernetes/objects/resources.ts';
 import type { FaultyLink, Kind } from './faulty-link.ts';
-import { INSTALL } from './install.ts';
 import { KEYS, keyOf, secretNameOf, TEAM } from './stored-secrets.ts';
 import { World } from './world.ts';
 
@@ -149,8 +148,8 @@ const tamper = patched((secret, number) => {
 });
 const unlabel = patched(() => ({ metadata: { labels: { [CLIENT_UID_LABEL]: null } } }));
 /**
- * Known fault, which histories leave out: a Secret that is made and removed in one gap of a watch is not missed, because the
- * watch never knew of it, until its client or the leader changes.
+ * Known fault, which histories leave out: a Secret, of a client or of its verifiers, that is made and removed in one gap of a
+ * watch is not missed, because the watch never knew of it, until its client or the leader changes.
  */
 const removeSecret = (world: World, secret: KubernetesObject) => {
   if (world.isSeen(secret)) world.server.delete(SECRETS, secret.metadata, 'kubectl');
@@ -202,9 +201,10 @@ function loseVerifiers(name: string): Act {
   return (world) => {
     const uid = world.stored.client(name)?.metadata.uid;
     if (uid === undefined) return;
+    const present = world.stored.verifierSecrets.find(({ metadata }) => metadata.name === verifierSecretName(uid));
+    if (present === undefined) return;
     world.ledger.disturbed();
-    const place = { namespace: INSTALL.releaseNamespace, name: verifierSecretName(uid) };
-    world.byOthers((server, manager) => server.delete(SECRETS, place, manager));
+    removeSecret(world, present);
   };
 }
 
