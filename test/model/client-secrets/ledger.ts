@@ -194,8 +194,8 @@ export class Ledger {
     this.#writtenByUs.add(object.metadata.uid);
     const client = this.#stored.clientOf(uid);
     // Known fault: what arrives late under a name that the client names no more stays there.
-    const isLate = client !== undefined && secretNameOf(client) !== object.metadata.name;
-    if (isLate && before === undefined) {
+    const isFormer = client !== undefined && secretNameOf(client) !== object.metadata.name;
+    if (isFormer && before === undefined) {
       this.#late.add(object.metadata.uid);
       return;
     }
@@ -207,12 +207,18 @@ export class Ledger {
     if (client !== undefined && account.made > account.causes + this.#disturbances) {
       this.#fault(`${key} has value ${account.made} of its client, which was asked for ${account.causes}`);
     }
-    if (current?.value === value) return;
+    // A Secret that was retained under a former name is not the client's any more, once it has the one that it names.
+    if (current?.value === value || (isFormer && this.#hasItsSecret(client))) return;
     const published = { value, sentAt: sending?.sentAt ?? now, replacedAt: undefined };
     const isRotated = current !== undefined && client !== undefined && !this.#isCut(client, current);
     if (isRotated && this.isCalm) this.#checkServed(uid, current, value);
     if (current !== undefined) current.replacedAt = now;
     account.published.push(published);
+  }
+
+  #hasItsSecret(client: KubernetesObject): boolean {
+    const secret = this.#stored.secret(secretNameOf(client));
+    return secret !== undefined && labelledUid(secret) === client.metadata.uid;
   }
 
   /** Where replicas accepted the value before, they accept the one that replaces it. */
