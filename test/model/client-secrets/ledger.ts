@@ -62,7 +62,7 @@ export class Ledger {
   readonly #touched = new Set<string>();
   /** The uids of clients, by those of the Secrets that were created for them. */
   readonly #madeFor = new Map<string, string | undefined>();
-  /** The uids of the Secrets that were created when their client named another one. */
+  /** The uids of the Secrets that were created or taken over when their client named another one. */
   readonly #late = new Set<string>();
   #disturbances = 0;
   /** When a controller last changed a Secret. */
@@ -107,7 +107,7 @@ export class Ledger {
     return this.#madeFor.get(metadata.uid);
   }
 
-  /** Whether a Secret was created when its client named another one already. */
+  /** Whether a Secret was created or taken over when its client named another one already. */
   cameLate({ metadata }: KubernetesObject): boolean {
     return this.#late.has(metadata.uid);
   }
@@ -133,6 +133,7 @@ export class Ledger {
     if (isOurs) this.lastWrite = this.#time.now();
     if (object.metadata.namespace === TEAM) {
       if (isOurs) this.#checkOwner(change);
+      if (!change.isDeletion) this.#recordLate(change);
       if (!change.isDeletion) this.#recordValue(change, sending);
       if (isOurs) this.#touched.add(object.metadata.uid);
       if (change.before === undefined) this.#madeFor.set(object.metadata.uid, labelledUid(object));
@@ -184,21 +185,20 @@ export class Ledger {
   #recordValue({ before, object, key, manager }: StoredChange, sending: Sending | undefined): void {
     const value = valueIn(object);
     if (value === undefined || value === (before && valueIn(before))) return;
+    const uid = labelledUid(object);
+    const client = this.#stored.clientOf(uid);
+    const isFormer = client !== undefined && secretNameOf(client) !== object.metadata.name;
+    // Known fault: a write of a former name may arrive between the read of that Secret and the first write of the one that
+    // the client names now. Its value is not followed then. Where it is, it counts as the client's from then on.
+    if (isFormer && before !== undefined && manager === FIELD_MANAGER) return;
     const isNew = !this.#values.has(value);
     this.#values.add(value);
-    const uid = labelledUid(object);
     if (manager !== FIELD_MANAGER || uid === undefined) {
       this.#writtenByUs.delete(object.metadata.uid);
       return;
     }
     this.#writtenByUs.add(object.metadata.uid);
-    const client = this.#stored.clientOf(uid);
-    // Known fault: what arrives late under a name that the client names no more stays there.
-    const isFormer = client !== undefined && secretNameOf(client) !== object.metadata.name;
-    if (isFormer && before === undefined) {
-      this.#late.add(object.metadata.uid);
-      return;
-    }
+    if (isFormer) return;
     const account = this.#account(uid);
     const current = account.published.at(-1);
     const now = this.#time.now();
@@ -207,8 +207,7 @@ export class Ledger {
     if (client !== undefined && account.made > account.causes + this.#disturbances) {
       this.#fault(`${key} has value ${account.made} of its client, which was asked for ${account.causes}`);
     }
-    // A Secret that was retained under a former name is not the client's any more, once it has the one that it names.
-    if (current?.value === value || (isFormer && this.#hasItsSecret(client))) return;
+    if (current?.value === value) return;
     const published = { value, sentAt: sending?.sentAt ?? now, replacedAt: undefined };
     const isRotated = current !== undefined && client !== undefined && !this.#isCut(client, current);
     if (isRotated && this.isCalm) this.#checkServed(uid, current, value);
@@ -216,9 +215,13 @@ export class Ledger {
     account.published.push(published);
   }
 
-  #hasItsSecret(client: KubernetesObject): boolean {
-    const secret = this.#stored.secret(secretNameOf(client));
-    return secret !== undefined && labelledUid(secret) === client.metadata.uid;
+  /** Known fault: what arrives late under a name that the client names no more, a new Secret or an orphan, stays there. */
+  #recordLate({ before, object, manager }: StoredChange): void {
+    const uid = labelledUid(object);
+    const client = this.#stored.clientOf(uid);
+    const isTaken = before === undefined || labelledUid(before) !== uid;
+    if (manager !== FIELD_MANAGER || client === undefined || !isTaken) return;
+    if (secretNameOf(client) !== object.metadata.name) this.#late.add(object.metadata.uid);
   }
 
   /** Where replicas accepted the value before, they accept the one that replaces it. */
