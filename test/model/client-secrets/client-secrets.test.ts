@@ -1,7 +1,7 @@
 // Random histories of owners, other parties, networks and machines against the controllers of client secrets.
 //
 // What it takes to see a guard fail that is taken out, in runs: the write is pinned to a version (owner's Secret 117, verifiers
-// 10), the first write is a POST (15), names are written down first (3), a first secret is remembered (94), one that comes late
+// 10), the first write is a POST (15), names are written down first (3), a first secret is remembered (300), one that comes late
 // stays (233), a taken name ends nothing (59), replicas accept it first (150), the lease is checked before a write (594).
 
 import fc from 'fast-check';
