@@ -10,16 +10,10 @@ import type { Parameters } from '../../oauth/values/parameters.ts';
 import type { AccountChoice } from '../cookies/sealed-request.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
+import { sendLoginPage } from './login-step.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
 import { refusePerson } from './refused-person.ts';
-import {
-  accepted,
-  answerFaultsAtClient,
-  isOutdated,
-  openInteraction,
-  type SignInFlow,
-  sendLoginPage,
-} from './sign-in-flow.ts';
+import { accepted, answerFaultsAtClient, isOutdated, openInteraction, type SignInFlow } from './sign-in-flow.ts';
 import { depart, onlyProvider } from './upstream-departure.ts';
 
 /** The authorization endpoint. HEAD must never issue anything: 405. */

@@ -9,7 +9,8 @@ import type { UpstreamSignIn } from '../cookies/browser-session.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
 import { refusePerson } from './refused-person.ts';
-import { openInteraction, type SignInFlow, type SignInGoal } from './sign-in-flow.ts';
+import { openInteraction, type SignInFlow } from './sign-in-flow.ts';
+import type { SignInGoal } from './sign-in-goal.ts';
 
 export interface SignIn {
   readonly owner: ResourceOwner;

@@ -7,8 +7,10 @@ import type { Away } from '../cookies/pending-departures.ts';
 import type { ProviderProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { goalOf } from './login-form.ts';
+import { sendLoginPage, UPSTREAM_RETRY_SECONDS } from './login-step.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
-import { type SignInFlow, type SignInGoal, sendLoginPage, startAgain, UPSTREAM_RETRY_SECONDS } from './sign-in-flow.ts';
+import { type SignInFlow, startAgain } from './sign-in-flow.ts';
+import type { SignInGoal } from './sign-in-goal.ts';
 import { answerSignedIn } from './signed-in.ts';
 import { callbackUrl, servedProvider } from './upstream-departure.ts';
 
