@@ -11,7 +11,7 @@ import type { AccountChoice } from '../cookies/sealed-request.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import { sendLoginPage } from './login-step.ts';
-import { refuseAtClient } from './refusal-at-client.ts';
+import { refuseAtClient, refuseUnseen } from './refusal-at-client.ts';
 import { refusePerson } from './refused-person.ts';
 import { accepted, answerFaultsAtClient, isOutdated, openInteraction, type SignInFlow } from './sign-in-flow.ts';
 import { depart, onlyProvider } from './upstream-departure.ts';
@@ -84,7 +84,8 @@ async function askToSignIn(
   reason: 'not_signed_in' | 'sign_in_needed',
 ): Promise<void> {
   if (isSilent(goal.request)) {
-    refuseAtClient(flow, exchange, goal, reason);
+    const refuse = reason === 'not_signed_in' ? refuseUnseen : refuseAtClient;
+    refuse(flow, exchange, goal, reason);
     return;
   }
   const only = goal.selectsAccount || asksForSignIn(goal.request) ? undefined : onlyProvider(flow, goal);

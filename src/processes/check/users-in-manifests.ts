@@ -6,7 +6,7 @@ import { USERS_SECRET } from '../../admission/references/secret-parts.ts';
 import type { Block } from '../../login/blocks.ts';
 import { type LocalUser, UsersFileError } from '../../login/local/local-users.ts';
 import { isUser, type UserEntry } from '../../login/local/user-entry.ts';
-import { merged, WHY_LEFT_OUT } from '../../login/local/user-lists.ts';
+import { type ListContent, merged, WHY_LEFT_OUT } from '../../login/local/user-lists.ts';
 import { parseUsers } from '../../login/local/users-yaml.ts';
 import type { UserFile } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
@@ -37,7 +37,7 @@ export function usersIn(
   const faults: ManifestFault[] = [];
   const advisories: ManifestFault[] = [];
   const found = secrets.filter(({ manifest }) => manifest.type === USERS_TYPE);
-  const lists: { readonly secret: ManifestObject; readonly entries: readonly UserEntry[] }[] = [];
+  const lists: (ListContent & { readonly secret: ManifestObject })[] = [];
   for (const secret of found) {
     const refuse = (message: string) =>
       faults.push({ place: secret.locate(placeOf(secret)), reason: 'InvalidUsers', message });
@@ -54,11 +54,12 @@ export function usersIn(
       if (message !== '') advisories.push({ place: secret.locate(placeOf(secret)), reason: REVOKED_UNTIL, message });
     } catch (error) {
       if (!(error instanceof UsersFileError)) throw error;
-      lists.push({ secret, entries: error.denials.blocks ?? [] });
+      const { blocks = [], reserved } = error.denials;
+      lists.push({ secret, entries: blocks, reserved });
       refuse(error.message);
     }
   }
-  const { users, blocks, leftOut } = merged(lists.map(({ entries }) => entries));
+  const { users, blocks, leftOut } = merged(lists);
   for (const [position, { secret }] of lists.entries()) {
     const left = leftOut[position];
     if (left === undefined) continue;

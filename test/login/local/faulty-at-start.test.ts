@@ -56,7 +56,14 @@ describe('an older list with a fault, at a server that starts', () => {
     const replicas = [OLDER, undefined].map((before) => {
       const { users } = serverOf(OLDER + FAULT, YOUNGER, before);
       const onFault = (error: unknown) => expect(error).toBeUndefined();
-      return new UserChanges({ users, store, clock, lag: 120_000, onFault, onEnded: ({ reason }) => ended.push(reason) });
+      return new UserChanges({
+        users,
+        store,
+        clock,
+        lag: 120_000,
+        onFault,
+        onEnded: ({ reason }) => ended.push(reason),
+      });
     });
     for (let minute = 0; minute < 30; minute += 1) {
       for (const replica of replicas) await replica.run();

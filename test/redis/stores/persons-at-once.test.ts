@@ -29,7 +29,15 @@ describeRedis('two sign-ins at once', () => {
       },
     });
     const by = { provider: 'corp', issuer: 'https://corp.example', type: 'OIDC' as const };
-    const of = (subject: string, groups: readonly string[]) => ({ subject, ...by, username: 'ada', displayName: undefined, email: undefined, unverifiedEmail: undefined, groups });
+    const of = (subject: string, groups: readonly string[]) => ({
+      subject,
+      ...by,
+      username: 'ada',
+      displayName: undefined,
+      email: undefined,
+      unverifiedEmail: undefined,
+      groups,
+    });
     let gone = 0;
     for (let n = 0; n < 50; n += 1) {
       const subject = `usr_${String(n).padStart(22, '0')}`;
