@@ -11,25 +11,33 @@ import { parseUsers } from '../../login/local/users-yaml.ts';
 import type { UserFile } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
+import { LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
 
 const { type: USERS_TYPE, key: USERS_KEY } = USERS_SECRET;
 const FIELD = 'revokeTokensBefore';
 /** Of people in one message. */
 const MAX_NAMED = 3;
 
+/** What the judgement of lists in Secrets needs besides them. */
+export interface UsersContext {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** The names of all IdentityProviders; where there are none, they are assumed to be elsewhere. */
+  readonly providers: ReadonlySet<string>;
+}
+
 /**
  * The users and blocks of these Secrets, in order: of two with one name the first counts. Of a Secret with a fault only the
  * blocks that can be read count.
- * @param now epoch milliseconds
  */
 export function usersIn(
   secrets: readonly ManifestObject[],
-  now: number,
+  { now, providers }: UsersContext,
 ): {
   readonly users: readonly LocalUser[];
   readonly blocks: readonly Block[];
   readonly faults: readonly ManifestFault[];
-  /** One for each Secret that shuts people out by a time that is ahead. */
+  /** One for each Secret that shuts people out by a time that is ahead, and for each with a block of no provider. */
   readonly advisories: readonly ManifestFault[];
   /** Whether there is a users Secret at all, valid or not. */
   readonly given: boolean;
@@ -51,7 +59,10 @@ export function usersIn(
       lists.push({ secret, entries: parsed });
       const named = shutOut(parsed, now).slice(0, MAX_NAMED);
       const message = named.map((one) => `users[${one.index}].${FIELD}: ${one.message}`).join(' ');
-      if (message !== '') advisories.push({ place: secret.locate(placeOf(secret)), reason: REVOKED_UNTIL, message });
+      const place = secret.locate(placeOf(secret));
+      if (message !== '') advisories.push({ place, reason: REVOKED_UNTIL, message });
+      const unknown = blocksOfNone(parsed, providers).slice(0, MAX_NAMED).join(' ');
+      if (unknown !== '') advisories.push({ place, reason: 'IdentityProviderNotFound', message: unknown });
     } catch (error) {
       if (!(error instanceof UsersFileError)) throw error;
       const { blocks = [], reserved } = error.denials;
@@ -115,6 +126,16 @@ function shutOut(
     if (revokeTokensBefore <= now) return [];
     const until = new Date(revokeTokensBefore).toISOString();
     return [{ index, message: `This time is in the future: until ${until} the person cannot sign in.` }];
+  });
+}
+
+/** The blocks of a provider that there is not: they shut out none of its people. */
+function blocksOfNone(entries: readonly UserEntry[], providers: ReadonlySet<string>): readonly string[] {
+  if (providers.size === 0) return [];
+  return entries.flatMap((entry, index) => {
+    if (isUser(entry) || entry.provider === undefined || entry.provider === LOCAL_USERS) return [];
+    if (providers.has(entry.provider)) return [];
+    return [`users[${index}].provider: No IdentityProvider has this name: the entry shuts out no person.`];
   });
 }
 
