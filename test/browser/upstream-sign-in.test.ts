@@ -1,5 +1,5 @@
-// A sign-in by an identity provider as a browser goes through it, with scripts off: tabs, the way back, and what attackers bring
-// into the browser of another person: their callback, their session, their cookies.
+// A sign-in by an identity provider as a browser goes through it, with scripts off: tabs, the way back, and an attack by the callback,
+// the session or the cookies of another browser.
 
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -95,7 +95,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in by a provider in Chromium', () => {
     return new URL(page.url()).searchParams.get('state');
   }
 
-  /** Who is signed in, by the page of the account; undefined at the page to sign in. */
+  /** The person of the session, by the page of the account; undefined at the page to sign in. */
   async function personOf(page: Page, { issuer } = grantry): Promise<string | undefined> {
     await page.goto(`${issuer}/account`);
     const person = await personAt(page);
