@@ -50,7 +50,7 @@ describe('an older list with a fault, at a server that starts', () => {
     expect(leftOut()).toBe('named_before');
   });
 
-  it('→ ends nothing of a person whom a replica that knew the list still has', async () => {
+  it('→ nothing ends of a person that a replica with the former list still has', async () => {
     const store = memoryStores({ clock }).users;
     const ended: string[] = [];
     const replicas = [OLDER, undefined].map((before) => {
