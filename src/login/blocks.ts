@@ -1,11 +1,10 @@
 // The entries of lists of users that only shut people out: which people each means, and the strictest that means a person.
 
-/** The provider of local users: no identity provider may have this name. */
-export const LOCAL_PROVIDER = 'local';
+import { LOCAL_USERS } from '../oauth/registry/identity-provider.ts';
 
 /** An entry without a password. It has one of `sub`, `email` and `username`, and says how much it blocks. */
 export interface Block {
-  /** An identity provider, or {@link LOCAL_PROVIDER}; undefined beside `sub` alone: any of them. */
+  /** An identity provider, or {@link LOCAL_USERS}; undefined beside `sub` alone: any of them. */
   readonly provider?: string | undefined;
   /** `usr_…` */
   readonly sub?: string | undefined;
@@ -59,7 +58,7 @@ export class Blocks {
    */
   strictest({ subject: sub, username, email, provider }: Blockable): number {
     if (this.#times.size === 0) return 0;
-    const name = provider?.name ?? LOCAL_PROVIDER;
+    const name = provider?.name ?? LOCAL_USERS;
     const keys = [keyOf(undefined, { sub }), keyOf(name, { sub }), keyOf(name, { username })];
     for (const address of [email, provider?.unverifiedEmail]) {
       if (address !== undefined) keys.push(keyOf(name, { email: address }));

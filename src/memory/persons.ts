@@ -1,5 +1,6 @@
 // The person store over a Map.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { NewVouchedRecord, PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
@@ -33,9 +34,11 @@ export class MemoryPersons implements PersonStore {
     return next.record;
   }
 
-  async seal({ subject, verifiedAt }: VouchedRecord, mac: string): Promise<void> {
+  async seal(stamped: VouchedRecord, mac: string): Promise<void> {
+    const { subject } = stamped;
     const next = this.#persons.get(subject)?.next;
-    if (next?.record.verifiedAt !== verifiedAt) return;
+    // Two sign-ins may be noted in one millisecond.
+    if (next === undefined || !isDeepStrictEqual(next.record, stamped)) return;
     const sealed = { ...next, record: { ...next.record, mac } };
     this.#persons.set(subject, { sealed, next: undefined }, next.expiresAt);
   }

@@ -62,7 +62,8 @@ await describeConsumers(['dex'], (program) => {
       tokens = await shop.refresh(tokens);
       expect(await shop.claims(tokens)).toEqual(KNOWN);
       expect(decodeJwt((await shop.signIn(visitor, { prompt: 'none' })).id_token)).toMatchObject({ sub });
-      await shop.setProviders(dex.identityProvider());
+      // An IdentityProvider that is made again is discovered again.
+      await shop.setProviders(Object.assign({}, dex.identityProvider(), { uid: 'uid-again' }));
       const browser = new TestBrowser(shop.grantry.issuer, shop.grantry.issuer);
       expect((await browser.get(shop.authorizePath())).status).toBe(503);
       tokens = await shop.refresh(tokens);

@@ -9,7 +9,8 @@ import type { OwnPath } from '../cookies/sealed-request.ts';
 import { type PageFrame, pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { isOwnForm } from '../sign-in/form-origin.ts';
-import { isOutdated, type SignInFlow, sendLoginPage, sendOwnPage } from '../sign-in/sign-in-flow.ts';
+import { sendLoginPage } from '../sign-in/login-step.ts';
+import { isOutdated, type SignInFlow, sendOwnPage } from '../sign-in/sign-in-flow.ts';
 
 /** The dependencies, made once. */
 export interface AccountFlow extends SignInFlow {

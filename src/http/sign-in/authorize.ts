@@ -10,16 +10,10 @@ import type { Parameters } from '../../oauth/values/parameters.ts';
 import type { AccountChoice } from '../cookies/sealed-request.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
-import { refuseAtClient } from './refusal-at-client.ts';
+import { sendLoginPage } from './login-step.ts';
+import { refuseAtClient, refuseUnseen } from './refusal-at-client.ts';
 import { refusePerson } from './refused-person.ts';
-import {
-  accepted,
-  answerFaultsAtClient,
-  isOutdated,
-  openInteraction,
-  type SignInFlow,
-  sendLoginPage,
-} from './sign-in-flow.ts';
+import { accepted, answerFaultsAtClient, isOutdated, openInteraction, type SignInFlow } from './sign-in-flow.ts';
 import { depart, onlyProvider } from './upstream-departure.ts';
 
 /** The authorization endpoint. HEAD must never issue anything: 405. */
@@ -90,7 +84,8 @@ async function askToSignIn(
   reason: 'not_signed_in' | 'sign_in_needed',
 ): Promise<void> {
   if (isSilent(goal.request)) {
-    refuseAtClient(flow, exchange, goal, reason);
+    const refuse = reason === 'not_signed_in' ? refuseUnseen : refuseAtClient;
+    refuse(flow, exchange, goal, reason);
     return;
   }
   const only = goal.selectsAccount || asksForSignIn(goal.request) ? undefined : onlyProvider(flow, goal);

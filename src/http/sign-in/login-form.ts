@@ -3,7 +3,8 @@
 
 import type { Destination } from '../cookies/sealed-request.ts';
 import type { Exchange } from '../server/endpoint.ts';
-import { acceptedStill, requireOwnForm, type SignInFlow, type SignInGoal, startAgain } from './sign-in-flow.ts';
+import { acceptedStill, requireOwnForm, type SignInFlow, startAgain } from './sign-in-flow.ts';
+import type { SignInGoal } from './sign-in-goal.ts';
 
 /** The fields. */
 const LOGIN_FORM_FIELDS = ['csrf', 'request'] as const;

@@ -9,8 +9,10 @@ import type { PasswordProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { openLoginForm } from './login-form.ts';
 import type { LoginAttempt } from './login-limit.ts';
+import { sendLoginPage } from './login-step.ts';
 import { refuseSource } from './refused-person.ts';
-import { isOpenFor, isOutdated, type SignInFlow, type SignInGoal, sendLoginPage } from './sign-in-flow.ts';
+import { isOutdated, type SignInFlow } from './sign-in-flow.ts';
+import { isOpenFor, type SignInGoal } from './sign-in-goal.ts';
 import { answerSignedIn } from './signed-in.ts';
 
 /** Sign-in with a password. */

@@ -1,26 +1,47 @@
 // The error answer to an authorization request that is good in itself, but that this browser may not get a page or a code
 // for (OpenID Connect Core §3.1.2.6).
 
-import type { AcceptedAuthorization, Refusal } from '../../oauth/endpoints/authorization-endpoint.ts';
+import type {
+  AcceptedAuthorization,
+  RedirectedAuthorization,
+  Refusal,
+} from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { noteError, redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import type { SignInFlow } from './sign-in-flow.ts';
 
-/** Redirects to the client with the error; before a sign-in at a client that only the baseline admits: the page with a link. */
+/** Redirects a signed-in person to the client with the error. */
 export function refuseAtClient(
   flow: SignInFlow,
   exchange: Exchange,
   check: AcceptedAuthorization,
   reason: Refusal,
 ): void {
-  const { authorization, metrics } = flow;
-  const { request, reply, log } = exchange;
+  const refusal = counted(flow, check, reason);
+  noteError(exchange.log, refusal);
+  exchange.reply.redirect(refusal.location, exchange.request.method === 'POST' ? 303 : 302);
+}
+
+/**
+ * The same for a person who may have seen no page of this server: one who is not signed in, or who comes back from an identity
+ * provider. For a client that only the baseline admits it is a page with a link.
+ */
+export function refuseUnseen(
+  flow: SignInFlow,
+  exchange: Exchange,
+  check: AcceptedAuthorization,
+  reason: Refusal,
+): void {
+  if (redirectsBeforeSignIn(exchange.request, check.client)) refuseAtClient(flow, exchange, check, reason);
+  else sendErrorLink(flow, exchange, counted(flow, check, reason));
+}
+
+function counted(
+  { authorization, metrics }: SignInFlow,
+  check: AcceptedAuthorization,
+  reason: Refusal,
+): RedirectedAuthorization {
   const refusal = authorization.refuse(check, reason);
   metrics.tokenErrors.inc({ endpoint: 'authorize', error: refusal.error, reason });
-  if (reason === 'not_signed_in' && !redirectsBeforeSignIn(request, refusal)) {
-    sendErrorLink(flow, exchange, refusal);
-    return;
-  }
-  noteError(log, refusal);
-  reply.redirect(refusal.location, request.method === 'POST' ? 303 : 302);
+  return refusal;
 }

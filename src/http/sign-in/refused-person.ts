@@ -4,8 +4,10 @@ import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-
 import { isSilent } from '../../oauth/endpoints/openid-request.ts';
 import type { Person } from '../../oauth/ports/ports.ts';
 import type { Exchange } from '../server/endpoint.ts';
+import { sendLoginPage } from './login-step.ts';
 import { refuseAtClient } from './refusal-at-client.ts';
-import { type SignInFlow, type SignInGoal, sendLoginPage } from './sign-in-flow.ts';
+import type { SignInFlow } from './sign-in-flow.ts';
+import type { SignInGoal } from './sign-in-goal.ts';
 
 /** For a silent request the error at the client, in place of the page. */
 export function refusePerson(

@@ -3,7 +3,6 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { consentNeeded } from '../../oauth/access/consent.ts';
-import { isOpenTo } from '../../oauth/access/sign-in-limits.ts';
 import type {
   AcceptedAuthorization,
   AuthorizationCheck,
@@ -14,17 +13,15 @@ import { attributeTo, OAuthError } from '../../oauth/ports/error.ts';
 import type { AuthorizationSnapshot, ConsentStore, InteractionStore, Session } from '../../oauth/ports/login-stores.ts';
 import type { Clock, People, Random } from '../../oauth/ports/ports.ts';
 import type { WatermarkStore } from '../../oauth/ports/token-stores.ts';
-import { type IdentityProvider, LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
 import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { BrowserSessions } from '../cookies/browser-session.ts';
 import type { InteractionTaker } from '../cookies/interaction-taker.ts';
 import type { KnownBrowsers } from '../cookies/known-browsers.ts';
 import type { PendingDepartures } from '../cookies/pending-departures.ts';
-import type { AccountChoice, Destination, OwnPath, SealedRequests } from '../cookies/sealed-request.ts';
+import type { SealedRequests } from '../cookies/sealed-request.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import { type LoginProblem, loginPage } from '../pages/login-page.ts';
-import { type PageSite, pageFrame } from '../pages/page-frame.ts';
+import type { PageSite } from '../pages/page-frame.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
 import { noteError, redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
@@ -177,86 +174,6 @@ export function interactionIdOf(request: FastifyRequest): string {
   return (request.params as { readonly interaction: string }).interaction;
 }
 
-/** What a sign-in is for: an accepted request, or a page of ours. */
-export type SignInGoal = (AcceptedAuthorization | { readonly kind: 'own_page'; readonly path: OwnPath }) &
-  AccountChoice;
-
-/** The goal as it is sealed. */
-export function destinationOf(goal: SignInGoal): Destination {
-  // An absent member costs nothing in a cookie.
-  const selectsAccount = goal.selectsAccount || undefined;
-  return goal.kind === 'accepted' ? { request: goal.request, selectsAccount } : { path: goal.path, selectsAccount };
-}
-
-/** The ways to sign in that are open to the client that a sign-in is for. */
-export interface WaysIn {
-  readonly providers: readonly IdentityProvider[];
-  readonly takesPasswords: boolean;
-}
-
-/** The ways to sign in; those for a page of ours are all. */
-export function waysIn({ sources, owners }: Pick<SignInFlow, 'sources' | 'owners'>, goal: SignInGoal): WaysIn {
-  const providers = sources.list();
-  const takesPasswords = owners.takesPasswords || providers.length === 0;
-  return {
-    providers: providers.filter(({ name }) => isOpenFor(goal, name)),
-    takesPasswords: takesPasswords && isOpenFor(goal, LOCAL_USERS),
-  };
-}
-
-/** @param source as {@link isOpenTo} has it */
-export function isOpenFor(goal: SignInGoal, source: string): boolean {
-  return goal.kind === 'own_page' || isOpenTo(goal.client, source);
-}
-
-/** When to try a provider again that cannot be reached, seconds. */
-export const UPSTREAM_RETRY_SECONDS = 10;
-
-/** The status and content of a login page. */
-export interface LoginStep {
-  readonly status: 200 | 403 | 422 | 429 | 502 | 503;
-  readonly username: string;
-  readonly problem: LoginProblem | undefined;
-}
-
-/**
- * Answers the login page; what the sign-in is for travels in it as a sealed field. A provider that cannot be used for now has no
- * button; where no other way in is left, the status is 503.
- */
-export function sendLoginPage(
-  flow: SignInFlow,
-  { request, reply, log }: Exchange,
-  goal: SignInGoal,
-  { status, username, problem }: LoginStep,
-): void {
-  const browser = flow.sessions.ensureBrowser(request, reply);
-  const isRequest = goal.kind === 'accepted';
-  const { providers: open, takesPasswords } = waysIn(flow, goal);
-  const providers = open.filter(({ name }) => flow.sources.source(name) !== undefined);
-  const isClosedForNow = status === 200 && !takesPasswords && open.length > 0 && providers.length === 0;
-  if (isClosedForNow) {
-    log.reason = 'upstream_unavailable';
-    reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
-  }
-  // A provider would send the same person back.
-  const selectsAccount = goal.selectsAccount || problem?.kind === 'notPermitted' || problem?.kind === 'notForPerson';
-  const sealedRequest = flow.sealedRequests.seal(destinationOf({ ...goal, selectsAccount }), browser);
-  log.outcome = 'login_page';
-  const page = loginPage({
-    frame: pageFrame(flow, request.headers, isRequest ? goal.request.uiLocales : undefined),
-    host: new URL(flow.issuer).host,
-    clientName: isRequest ? goal.client.displayName : undefined,
-    sealedRequest,
-    csrf: flow.formTokens.make(browser, sealedRequest),
-    username,
-    problem,
-    takesPasswords,
-    providers,
-  });
-  const targets = [...(isRequest ? [goal.request.redirectUri] : []), ...providers.map(siteOf)];
-  sendFormPage(reply.code(isClosedForNow ? 503 : status), targets, page);
-}
-
 /**
  * Sends a page with a form that may end at the client: Chromium holds every redirect after a form post against
  * `form-action`, so the scheme of the redirect URI is allowed. A scheme, because CSP has no IPv6 hosts.
@@ -266,17 +183,12 @@ export function sendPage(reply: FastifyReply, redirectUri: string, page: string)
 }
 
 /** @param targets addresses at which a form of the page may end, besides those of ours */
-function sendFormPage(reply: FastifyReply, targets: readonly string[], page: string): void {
+export function sendFormPage(reply: FastifyReply, targets: readonly string[], page: string): void {
   const schemes = [...new Set(targets.map((target) => new URL(target).protocol))];
   reply
     .headers({ ...PAGE_HEADERS, 'content-security-policy': pagePolicy(schemes) })
     .type('text/html; charset=utf-8')
     .send(page);
-}
-
-/** Where the authorization endpoint of a provider is, at least its scheme. */
-function siteOf(provider: IdentityProvider): string {
-  return provider.type === 'OIDC' ? provider.issuer : `https://${provider.host}`;
 }
 
 /** Sends a page whose forms end at pages of ours. */

@@ -7,9 +7,10 @@ import { isAbout } from '../../oauth/endpoints/openid-request.ts';
 import type { Person, ResourceOwner } from '../../oauth/ports/ports.ts';
 import type { UpstreamSignIn } from '../cookies/browser-session.ts';
 import type { Exchange } from '../server/endpoint.ts';
-import { refuseAtClient } from './refusal-at-client.ts';
+import { refuseAtClient, refuseUnseen } from './refusal-at-client.ts';
 import { refusePerson } from './refused-person.ts';
-import { openInteraction, type SignInFlow, type SignInGoal } from './sign-in-flow.ts';
+import { openInteraction, type SignInFlow } from './sign-in-flow.ts';
+import type { SignInGoal } from './sign-in-goal.ts';
 
 export interface SignIn {
   readonly owner: ResourceOwner;
@@ -41,8 +42,10 @@ export async function answerSignedIn(
   log.outcome = 'signed_in';
   const status = request.method === 'POST' ? 303 : 302;
   if (goal.kind === 'own_page') reply.redirect(`${flow.basePath}${goal.path}`, status);
-  else if (!isAbout(goal.request, session)) refuseAtClient(flow, exchange, goal, 'other_person_signed_in');
-  else reply.redirect(await openInteraction(flow, goal, session), status);
+  else if (!isAbout(goal.request, session)) {
+    const refuse = upstream === undefined ? refuseAtClient : refuseUnseen;
+    refuse(flow, exchange, goal, 'other_person_signed_in');
+  } else reply.redirect(await openInteraction(flow, goal, session), status);
   return 'answered';
 }
 

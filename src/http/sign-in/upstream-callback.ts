@@ -7,8 +7,10 @@ import type { Away } from '../cookies/pending-departures.ts';
 import type { ProviderProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { goalOf } from './login-form.ts';
-import { refuseAtClient } from './refusal-at-client.ts';
-import { type SignInFlow, type SignInGoal, sendLoginPage, startAgain, UPSTREAM_RETRY_SECONDS } from './sign-in-flow.ts';
+import { sendLoginPage, UPSTREAM_RETRY_SECONDS } from './login-step.ts';
+import { refuseUnseen } from './refusal-at-client.ts';
+import { type SignInFlow, startAgain } from './sign-in-flow.ts';
+import type { SignInGoal } from './sign-in-goal.ts';
 import { answerSignedIn } from './signed-in.ts';
 import { callbackUrl, servedProvider } from './upstream-departure.ts';
 
@@ -50,7 +52,7 @@ async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
   if (isBelieved) await flow.loginLimit.refundCallback(address);
   if (answer.outcome !== 'vouched') return refuse(flow, exchange, goal, refusalOf(answer, provider));
   if (goal.kind === 'accepted' && !isFresh(goal, answer.person, away)) {
-    return refuseAtClient(flow, exchange, goal, 'sign_in_needed');
+    return refuseUnseen(flow, exchange, goal, 'sign_in_needed');
   }
   await welcome(flow, exchange, goal, { person: answer.person, provider });
 }

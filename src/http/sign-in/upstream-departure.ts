@@ -8,16 +8,10 @@ import { issuerOf } from '../../oauth/registry/identity-sources.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { TransportError } from '../server/errors.ts';
 import { openLoginForm } from './login-form.ts';
+import { sendLoginPage, UPSTREAM_RETRY_SECONDS } from './login-step.ts';
 import { refuseSource } from './refused-person.ts';
-import {
-  destinationOf,
-  isOpenFor,
-  type SignInFlow,
-  type SignInGoal,
-  sendLoginPage,
-  UPSTREAM_RETRY_SECONDS,
-  waysIn,
-} from './sign-in-flow.ts';
+import type { SignInFlow } from './sign-in-flow.ts';
+import { destinationOf, isOpenFor, type SignInGoal, waysIn } from './sign-in-goal.ts';
 
 export function upstreamDepartureEndpoint(flow: SignInFlow): Endpoint {
   return {

@@ -4,6 +4,7 @@ import { type Document, isMap, isScalar, isSeq } from 'yaml';
 import type { Block } from '../blocks.ts';
 import type { Denials } from './local-users.ts';
 import { BLOCK_FIELDS, isOfBlock, localUser } from './user-entry.ts';
+import { usernameSchema } from './username.ts';
 
 /** What counts of a list with a fault, by the entries that can be read: each is read by itself, and as little as possible. */
 export function denialsOf({ contents }: Document): Denials {
@@ -11,6 +12,7 @@ export function denialsOf({ contents }: Document): Denials {
   const disabled = new Set<string>();
   const revoked = new Map<string, number>();
   const named = new Set<string>();
+  const ids = new Set<string>();
   const blocks: Block[] = [];
   let areAllNamed = true;
   for (const entry of contents.items) {
@@ -20,6 +22,8 @@ export function denialsOf({ contents }: Document): Denials {
       blocks.push(...blocksIn(entry, { disabled: isDisabled, revokeTokensBefore: Math.max(0, ...times) }));
       continue;
     }
+    const id = nameIn(entry, 'id');
+    if (id !== undefined) ids.add(id);
     const username = nameIn(entry, 'username');
     if (username === undefined) {
       areAllNamed = false;
@@ -29,7 +33,7 @@ export function denialsOf({ contents }: Document): Denials {
     if (isDisabled) disabled.add(username);
     if (times.length > 0) revoked.set(username, Math.max(...times, revoked.get(username) ?? 0));
   }
-  return { disabled, revoked, named: areAllNamed ? named : undefined, blocks };
+  return { disabled, revoked, named: areAllNamed ? named : undefined, reserved: { usernames: named, ids }, blocks };
 }
 
 type How = Pick<Block, 'disabled' | 'revokeTokensBefore'>;
@@ -49,10 +53,11 @@ function blocksIn(entry: unknown, how: How): readonly Block[] {
 }
 
 /** The only value of a field, without the white space around it; undefined for one that cannot be read. */
-function nameIn(entry: unknown, field: keyof typeof BLOCK_FIELDS): string | undefined {
+function nameIn(entry: unknown, field: keyof typeof BLOCK_FIELDS | 'id'): string | undefined {
+  const schema = field === 'id' ? usernameSchema : BLOCK_FIELDS[field];
   const values = valuesOf(entry, field);
   const [value] = values.length === 1 ? values : [];
-  return BLOCK_FIELDS[field].safeParse(typeof value === 'string' ? value.trim() : value).data;
+  return schema.safeParse(typeof value === 'string' ? value.trim() : value).data;
 }
 
 /** Whether a value of `disabled` denies: every one does that says no `false` in some spelling, an alias too. */

@@ -30,8 +30,16 @@ export interface Denials {
   readonly revoked?: ReadonlyMap<string, number>;
   /** Every username of the file; undefined when one cannot be read, as then no user is known to be gone. */
   readonly named?: ReadonlySet<string> | undefined;
+  /** What can be read of the names and ids of users: no other list may have them while this one cannot be read. */
+  readonly reserved?: Reserved;
   /** What can be read of the blocks. */
   readonly blocks?: readonly Block[];
+}
+
+/** By what a list means its users. */
+export interface Reserved {
+  readonly usernames: ReadonlySet<string>;
+  readonly ids: ReadonlySet<string>;
 }
 
 interface FaultyUsers {

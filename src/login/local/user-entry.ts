@@ -1,7 +1,8 @@
 // One entry of a `users.yaml`: a local user with a password hash, or a block without one. The schemas, and their words.
 
 import { z } from 'zod';
-import { type Block, LOCAL_PROVIDER } from '../blocks.ts';
+import { LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
+import type { Block } from '../blocks.ts';
 import type { LocalUser } from './local-users.ts';
 import { passwordHashFault } from './password.ts';
 import { usernameSchema } from './username.ts';
@@ -45,10 +46,7 @@ export const localUser = z.strictObject({
 export const BLOCK_FIELDS = {
   provider: z
     .string()
-    .regex(
-      /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
-      `is neither the name of an identity provider nor ${LOCAL_PROVIDER}`,
-    ),
+    .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, `is neither the name of an identity provider nor ${LOCAL_USERS}`),
   sub: z.string().regex(/^usr_[\w-]{22}$/, 'is not the `sub` of a person, which begins with usr_'),
   email: usernameSchema,
   username: usernameSchema,

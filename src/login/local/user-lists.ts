@@ -2,7 +2,14 @@
 // less what can be read of it and takes away.
 
 import { type Block, Blocks } from '../blocks.ts';
-import { type Denials, type LocalUser, type LocalUsers, subjectOf, UsersFileError } from './local-users.ts';
+import {
+  type Denials,
+  type LocalUser,
+  type LocalUsers,
+  type Reserved,
+  subjectOf,
+  UsersFileError,
+} from './local-users.ts';
 import { isUser, type UserEntry } from './user-entry.ts';
 
 /** So many local users count in all, of the lists that come first. Blocks always count. */
@@ -31,9 +38,15 @@ export const WHY_LEFT_OUT: Readonly<Record<LeftOut['reason'], string>> = {
   too_many: `there are more than ${USERS_MAX} users in all`,
 };
 
-interface KeptList {
-  readonly rank: ListRank;
+/** What counts of a list. */
+export interface ListContent {
   readonly entries: readonly UserEntry[];
+  /** Of a list with a fault, the names and ids that lists after it may not have. */
+  readonly reserved?: Reserved | undefined;
+}
+
+interface KeptList extends ListContent {
+  readonly rank: ListRank;
   /** Whether it has been read without a fault: until then it may name users that are not known. */
   readonly isKnown: boolean;
 }
@@ -62,6 +75,7 @@ export class UserLists {
     this.#lists.set(key, {
       rank,
       entries: isFaulty ? restricted(entries, reading.denials) : reading,
+      reserved: isFaulty ? reading.denials.reserved : undefined,
       isKnown: isKnown || !isFaulty,
     });
   }
@@ -74,11 +88,10 @@ export class UserLists {
   /** Serves the lists as they are now, all at once. */
   merge(): void {
     const lists = [...this.#lists].sort(([, a], [, b]) => byRank(a.rank, b.rank));
-    const { users, blocks, leftOut } = merged(lists.map(([, { entries }]) => entries));
+    const { users, blocks, leftOut, isWhole: isMergedWhole } = merged(lists.map(([, list]) => list));
     this.#leftOut = new Map(lists.flatMap(([key], index) => (leftOut[index] ? [[key, leftOut[index]]] : [])));
     this.blocks.replace(blocks);
-    const isWhole = lists.every(([, { isKnown }]) => isKnown);
-    this.users.replace(users, isWhole);
+    this.users.replace(users, isMergedWhole && lists.every(([, { isKnown }]) => isKnown));
   }
 
   /** By key, the first user of a list that does not count, as of the last {@link merge}. */
@@ -94,21 +107,29 @@ export interface MergedLists {
   readonly blocks: readonly Block[];
   /** By list, the first user of it that does not count, and is not the one that does. */
   readonly leftOut: readonly (LeftOut | undefined)[];
+  /** Whether no user is left out for a name in a list with a fault: that one may be gone from it as well. */
+  readonly isWhole: boolean;
 }
 
 /** Merges lists. @param lists those that come first count before others */
-export function merged(lists: readonly (readonly UserEntry[])[]): MergedLists {
-  const list = lists.flat().filter((entry) => !isUser(entry));
+export function merged(lists: readonly ListContent[]): MergedLists {
+  const list = lists.flatMap(({ entries }) => entries).filter((entry) => !isUser(entry));
   const blocks = new Blocks(list);
   const users: LocalUser[] = [];
   const [subjects, usernames] = [new Map<string, LocalUser>(), new Map<string, LocalUser>()];
-  const leftOut = lists.map((entries): LeftOut | undefined => {
+  const [reservedNames, reservedIds] = [new Set<string>(), new Set<string>()];
+  let isWhole = true;
+  const leftOut = lists.map(({ entries, reserved }): LeftOut | undefined => {
     let first: LeftOut | undefined;
     for (const [index, entry] of entries.entries()) {
       if (!isUser(entry)) continue;
       const subject = subjectOf(entry);
       const counted = subjects.get(subject) ?? usernames.get(entry.username);
-      if (counted === undefined && users.length < USERS_MAX) {
+      const isReserved = reservedNames.has(entry.username) || (entry.id !== undefined && reservedIds.has(entry.id));
+      if (counted === undefined && isReserved) {
+        isWhole = false;
+        first ??= { index, reason: 'named_before' };
+      } else if (counted === undefined && users.length < USERS_MAX) {
         users.push(blockedBy(blocks, entry, subject));
         subjects.set(subject, entry);
         usernames.set(entry.username, entry);
@@ -116,9 +137,11 @@ export function merged(lists: readonly (readonly UserEntry[])[]): MergedLists {
       // One list may come in two ways: as a file, and as a Secret.
       else if (JSON.stringify(counted) !== JSON.stringify(entry)) first ??= { index, reason: 'named_before' };
     }
+    for (const name of reserved?.usernames ?? []) reservedNames.add(name);
+    for (const id of reserved?.ids ?? []) reservedIds.add(id);
     return first;
   });
-  return { users, blocks: list, leftOut };
+  return { users, blocks: list, leftOut, isWhole };
 }
 
 function byRank(a: ListRank, b: ListRank): number {

@@ -148,9 +148,10 @@ function isOverage(claims: Claims, name: string): boolean {
   return claims.hasgroups === true || claims.hasgroups === 'true';
 }
 
-/** Seconds, to milliseconds. */
+/** Seconds, which may have a fraction, to whole milliseconds. */
 function timeIn(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value * 1000 : undefined;
+  const time = typeof value === 'number' ? Math.floor(value * 1000) : Number.NaN;
+  return Number.isSafeInteger(time) && time >= 0 ? time : undefined;
 }
 
 /** The value at a name or a JSON Pointer; undefined for none, and for null. */

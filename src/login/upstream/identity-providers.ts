@@ -210,6 +210,8 @@ function reachOf(provider: IdentityProvider): readonly unknown[] {
 
 function follow(held: Held, provider: IdentityProvider): Held {
   if (held.provider.generation !== provider.generation) held.overageAt = Number.NEGATIVE_INFINITY;
+  // The edit may mend what kept it from being reached.
+  if (held.reach !== 'Reachable') held.nextAt = 0;
   held.provider = provider;
   held.source?.follow(provider);
   return held;

@@ -151,13 +151,19 @@ export function isAbout(request: AuthorizationSnapshot, { subject }: Pick<Sessio
  */
 export function needsSignIn(
   request: AuthorizationSnapshot,
-  session: Pick<Session, 'subject' | 'authTime' | 'upstreamAuthTime'>,
+  session: Pick<Session, 'subject' | 'authTime' | 'provider' | 'upstreamAuthTime'>,
   now: number,
 ): boolean {
   const { openid } = request;
   if (openid === undefined) return false;
   const { maxAge } = openid;
   // A greatest age of 0 means the same as `prompt=login`.
-  const isTooOld = maxAge !== undefined && (maxAge === 0 || now - reportedAuthTime(session) > maxAge * 1000);
+  const isTooOld = maxAge !== undefined && (maxAge === 0 || ageOf(session, now) > maxAge * 1000);
   return asksForSignIn(request) || isTooOld || !isAbout(request, session);
+}
+
+/** A sign-in at an identity provider that does not say when it was is of any age. */
+function ageOf(session: Pick<Session, 'authTime' | 'provider' | 'upstreamAuthTime'>, now: number): number {
+  const isUnknown = session.provider !== undefined && session.upstreamAuthTime === undefined;
+  return isUnknown ? Number.POSITIVE_INFINITY : now - reportedAuthTime(session);
 }

@@ -130,7 +130,8 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     secret: references.secret,
     observed: () => options,
   });
-  const users = usersIn(of('Secret'), options.now);
+  const providerNames = new Set(providers.map(({ object }) => object.name));
+  const users = usersIn(of('Secret'), { now: options.now, providers: providerNames });
   const bare =
     options.userFiles === 'check'
       ? usersInFiles(set.userFiles, options.now)
@@ -154,7 +155,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       ...byClass.flatMap((judged) =>
         judged.clients.flatMap((verdict) => ungranted(verdict, judged.resources, references)),
       ),
-      ...clients.flatMap((verdict) => unknownProviders(verdict, providers)),
+      ...clients.flatMap((verdict) => unknownProviders(verdict, providerNames)),
       ...users.advisories,
       ...bare.advisories,
     ]),
@@ -256,11 +257,10 @@ function ungranted(
 /** Names of providers that no file has, where files have providers at all. */
 function unknownProviders(
   { object, manifest }: ClientVerdict<ManifestObject>,
-  providers: readonly ProviderVerdict<ManifestObject>[],
+  providers: ReadonlySet<string>,
 ): readonly ManifestFault[] {
   if (manifest === undefined) return [];
-  const names = new Set(providers.map((provider) => provider.object.name));
-  return missingProviders(manifest.spec, names).map(({ path, reason, message }) => ({
+  return missingProviders(manifest.spec, providers).map(({ path, reason, message }) => ({
     place: object.locate(path),
     reason,
     message,

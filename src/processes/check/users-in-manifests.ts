@@ -6,30 +6,38 @@ import { USERS_SECRET } from '../../admission/references/secret-parts.ts';
 import type { Block } from '../../login/blocks.ts';
 import { type LocalUser, UsersFileError } from '../../login/local/local-users.ts';
 import { isUser, type UserEntry } from '../../login/local/user-entry.ts';
-import { merged, WHY_LEFT_OUT } from '../../login/local/user-lists.ts';
+import { type ListContent, merged, WHY_LEFT_OUT } from '../../login/local/user-lists.ts';
 import { parseUsers } from '../../login/local/users-yaml.ts';
 import type { UserFile } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
+import { LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
 
 const { type: USERS_TYPE, key: USERS_KEY } = USERS_SECRET;
 const FIELD = 'revokeTokensBefore';
 /** Of people in one message. */
 const MAX_NAMED = 3;
 
+/** What the judgement of lists in Secrets needs besides them. */
+export interface UsersContext {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** The names of all IdentityProviders; where there are none, they are assumed to be elsewhere. */
+  readonly providers: ReadonlySet<string>;
+}
+
 /**
  * The users and blocks of these Secrets, in order: of two with one name the first counts. Of a Secret with a fault only the
  * blocks that can be read count.
- * @param now epoch milliseconds
  */
 export function usersIn(
   secrets: readonly ManifestObject[],
-  now: number,
+  { now, providers }: UsersContext,
 ): {
   readonly users: readonly LocalUser[];
   readonly blocks: readonly Block[];
   readonly faults: readonly ManifestFault[];
-  /** One for each Secret that shuts people out by a time that is ahead. */
+  /** One for each Secret that shuts people out by a time that is ahead, and for each with a block of no provider. */
   readonly advisories: readonly ManifestFault[];
   /** Whether there is a users Secret at all, valid or not. */
   readonly given: boolean;
@@ -37,7 +45,7 @@ export function usersIn(
   const faults: ManifestFault[] = [];
   const advisories: ManifestFault[] = [];
   const found = secrets.filter(({ manifest }) => manifest.type === USERS_TYPE);
-  const lists: { readonly secret: ManifestObject; readonly entries: readonly UserEntry[] }[] = [];
+  const lists: (ListContent & { readonly secret: ManifestObject })[] = [];
   for (const secret of found) {
     const refuse = (message: string) =>
       faults.push({ place: secret.locate(placeOf(secret)), reason: 'InvalidUsers', message });
@@ -51,14 +59,18 @@ export function usersIn(
       lists.push({ secret, entries: parsed });
       const named = shutOut(parsed, now).slice(0, MAX_NAMED);
       const message = named.map((one) => `users[${one.index}].${FIELD}: ${one.message}`).join(' ');
-      if (message !== '') advisories.push({ place: secret.locate(placeOf(secret)), reason: REVOKED_UNTIL, message });
+      const place = secret.locate(placeOf(secret));
+      if (message !== '') advisories.push({ place, reason: REVOKED_UNTIL, message });
+      const unknown = blocksOfNone(parsed, providers).slice(0, MAX_NAMED).join(' ');
+      if (unknown !== '') advisories.push({ place, reason: 'IdentityProviderNotFound', message: unknown });
     } catch (error) {
       if (!(error instanceof UsersFileError)) throw error;
-      lists.push({ secret, entries: error.denials.blocks ?? [] });
+      const { blocks = [], reserved } = error.denials;
+      lists.push({ secret, entries: blocks, reserved });
       refuse(error.message);
     }
   }
-  const { users, blocks, leftOut } = merged(lists.map(({ entries }) => entries));
+  const { users, blocks, leftOut } = merged(lists);
   for (const [position, { secret }] of lists.entries()) {
     const left = leftOut[position];
     if (left === undefined) continue;
@@ -114,6 +126,16 @@ function shutOut(
     if (revokeTokensBefore <= now) return [];
     const until = new Date(revokeTokensBefore).toISOString();
     return [{ index, message: `This time is in the future: until ${until} the person cannot sign in.` }];
+  });
+}
+
+/** The blocks of a provider that there is not: they shut out none of its people. */
+function blocksOfNone(entries: readonly UserEntry[], providers: ReadonlySet<string>): readonly string[] {
+  if (providers.size === 0) return [];
+  return entries.flatMap((entry, index) => {
+    if (isUser(entry) || entry.provider === undefined || entry.provider === LOCAL_USERS) return [];
+    if (providers.has(entry.provider)) return [];
+    return [`users[${index}].provider: No IdentityProvider has this name: the entry shuts out no person.`];
   });
 }
 

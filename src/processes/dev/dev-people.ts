@@ -32,7 +32,7 @@ export class DevPeople {
 
   /** Serves the users and blocks of Secrets; the users are undefined when there is no users Secret. */
   async replace({ users: ofSecrets, blocks }: Pick<ManifestVerdicts, 'users' | 'blocks'>): Promise<void> {
-    const { users } = merged([this.#given, [...(ofSecrets ?? []), ...blocks]]);
+    const { users } = merged([{ entries: this.#given }, { entries: [...(ofSecrets ?? []), ...blocks] }]);
     this.#present = users;
     if (ofSecrets === undefined && this.#given.length === 0 && this.#demoAllowed) {
       this.#demo ??= await userOf('demo:demo');

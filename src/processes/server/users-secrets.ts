@@ -69,11 +69,12 @@ export class UsersSecrets {
     this.#isPending = false;
     const { secrets, lists, log } = this.#options;
     const gone = new Set(this.#read.keys());
+    let isChanged = false;
     for (const secret of secrets()) {
       const { uid, name } = secret.metadata;
       gone.delete(uid);
       try {
-        await this.#readOne(secret);
+        isChanged = (await this.#readOne(secret)) || isChanged;
       } catch (error) {
         log.error({ secret: name, err: error }, 'a Secret with users could not be read');
       }
@@ -82,16 +83,17 @@ export class UsersSecrets {
       this.#read.delete(uid);
       lists.delete(uid);
     }
-    lists.merge();
+    if (isChanged || gone.size > 0) lists.merge();
   }
 
-  async #readOne(secret: KubernetesObject): Promise<void> {
+  /** @returns whether its text is another one */
+  async #readOne(secret: KubernetesObject): Promise<boolean> {
     const { lists, log } = this.#options;
     const { uid, name, creationTimestamp } = secret.metadata;
     const value = readSecretValue(secret, USERS_SECRET.key, true);
     const text = value.outcome === 'found' ? value.value : undefined;
     const before = this.#read.get(uid);
-    if (before !== undefined && before.text === text) return;
+    if (before !== undefined && before.text === text) return false;
     const reading = text === undefined ? NO_TEXT : await readList(text);
     lists.put(uid, { createdAt: Date.parse(creationTimestamp ?? '') || 0, name }, reading);
     const isFaulty = reading instanceof UsersFileError;
@@ -99,6 +101,7 @@ export class UsersSecrets {
     this.#read.set(uid, { name, text, fault });
     if (isFaulty) log.error({ secret: name }, `${fault}: ${reading.message}`);
     else log.info({ secret: name }, before === undefined ? 'the users were read' : 'the users were read again');
+    return true;
   }
 }
 

@@ -35,6 +35,7 @@ export interface AuthenticStoresOptions {
 export function authenticStores(stores: Stores, { macs, onForged }: AuthenticStoresOptions): Stores {
   const seals: Seals = {
     make: (kind, fields) => macs.make(kind, fields),
+    report: onForged,
     isRight: (mac, kind, fields) => macs.isRight(mac, kind, fields),
     check(mac, kind, fields, grantId) {
       const isRight = macs.isRight(mac, kind, fields);
@@ -57,6 +58,8 @@ export function authenticStores(stores: Stores, { macs, onForged }: AuthenticSto
 interface Seals {
   make(kind: RecordKind, fields: RecordFields): string;
   isRight(mac: string | undefined, kind: RecordKind, fields: RecordFields): boolean;
+  /** Reports a record that no holder of a pepper has made. */
+  report(kind: RecordKind, grantId?: string): void;
   /** As `isRight`, and reports what is not. */
   check(mac: string | undefined, kind: RecordKind, fields: RecordFields, grantId?: string): boolean;
 }
@@ -91,6 +94,10 @@ function optionalGrantFields({ confirmation, openid, upstreamAuthTime }: Grant):
 
 function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
   const isAuthentic = (grant: Grant) => seals.check(grant.mac, 'grant', grantFields(grant), grant.grantId);
+  const isOf = (subject: string, grant: Grant) => {
+    if (subject !== grant.subject) seals.report('grant', grant.grantId);
+    return subject === grant.subject;
+  };
   const sealed = <Request extends RedeemRequest | RotateRequest>(request: Request): Request => {
     const { accessToken, grantId, access } = request;
     if (accessToken === undefined) return request;
@@ -131,7 +138,8 @@ function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
     async rotate(request) {
       const answer = await store.rotate(sealed(request));
       if (!('grant' in answer)) return answer;
-      if (!isAuthentic(answer.grant)) return { outcome: 'gone' };
+      // The subject that the caller judged was read without a MAC.
+      if (!isAuthentic(answer.grant) || !isOf(request.subject, answer.grant)) return { outcome: 'gone' };
       const { openid } = answer.grant;
       // Core §12.2: the nonce is that of the first ID token alone.
       return openid === undefined

@@ -20,14 +20,14 @@ return time
 `,
 };
 
-/** ARGV offset, time, MAC. */
+/** ARGV offset, record, time, MAC. Two sign-ins may be noted in one millisecond: the record counts too. */
 const SEAL: Script = {
   name: 'personSeal',
   keys: 1,
   lua: `${CLOCK}
 local record, time, ends = unpack(redis.call('HMGET', KEYS[1], 'nv', 'nt', 'ne'))
-if time ~= ARGV[2] then return end
-redis.call('HSET', KEYS[1], 'v', record, 't', time, 'e', ends, 'c', ARGV[3])
+if record ~= ARGV[2] or time ~= ARGV[3] then return end
+redis.call('HSET', KEYS[1], 'v', record, 't', time, 'e', ends, 'c', ARGV[4])
 redis.call('HDEL', KEYS[1], 'nv', 'nt', 'ne')
 expire(KEYS[1], tonumber(ends))
 `,
@@ -55,12 +55,13 @@ export class RedisPersons implements PersonStore {
 
   async remember(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord> {
     const keys = [this.#keys.person(record.subject)];
-    const args = [JSON.stringify(record), lifetime];
+    const args = [jsonOf(record), lifetime];
     return { ...record, verifiedAt: Number(await this.#connection.run({ script: REMEMBER, keys, args })) };
   }
 
-  async seal({ subject, verifiedAt }: VouchedRecord, mac: string): Promise<void> {
-    await this.#connection.run({ script: SEAL, keys: [this.#keys.person(subject)], args: [verifiedAt, mac] });
+  async seal(record: VouchedRecord, mac: string): Promise<void> {
+    const keys = [this.#keys.person(record.subject)];
+    await this.#connection.run({ script: SEAL, keys, args: [jsonOf(record), record.verifiedAt, mac] });
   }
 
   async read(subject: string): Promise<VouchedRecord | undefined> {
@@ -83,4 +84,29 @@ export class RedisPersons implements PersonStore {
       mac: mac === '' ? undefined : mac,
     };
   }
+}
+
+/** The same text for the same facts. */
+function jsonOf({
+  subject,
+  provider,
+  issuer,
+  type,
+  username,
+  displayName,
+  email,
+  unverifiedEmail,
+  groups,
+}: NewVouchedRecord): string {
+  return JSON.stringify({
+    subject,
+    provider,
+    issuer,
+    type,
+    username,
+    displayName,
+    email,
+    unverifiedEmail,
+    groups,
+  } satisfies NewVouchedRecord);
 }

@@ -127,7 +127,7 @@ describeRedis('identity providers in a cluster', () => {
     const upstream = await ScriptedProvider.start(certificate);
     onTestFinished(() => upstream.stop());
     const trusted = secret('corp');
-    const stringData = Object.assign({}, trusted['stringData'], { 'ca.crt': authority.certificate });
+    const stringData = Object.assign({}, trusted.stringData, { 'ca.crt': authority.certificate });
     const spec = { displayName: 'Corp', oidc: { issuer: upstream.issuer } };
     await cluster.apply(Object.assign({}, trusted, { stringData }), provider('corp', spec));
     await isHeld(context, 'it is held', () => held('corp')?.credentials?.clientSecret === 'of-the-provider');

@@ -11,8 +11,8 @@ import { sharedCluster } from '../setup/shared-cluster.ts';
 import { TokenServers } from '../setup/token-servers.ts';
 
 const PARTS = 'grantry.dev/part in (verifier,signing-key,pepper,webhook,controller,redis)';
-/** Of identity providers; only these are selected by a field. */
-const PROVIDERS = 'type=grantry.dev/identity-provider';
+/** Of identity providers, and with users; only these are selected by a field. */
+const [PROVIDERS, USERS] = ['type=grantry.dev/identity-provider', 'type=grantry.dev/users'];
 const METADATA = 'g=meta.k8s.io;v=v1';
 
 describeRedis('the Secrets that are read', () => {
@@ -74,12 +74,14 @@ describeRedis('the Secrets that are read', () => {
   const ofRelease = (path: string) => path === `/api/v1/namespaces/${install.namespace}/secrets`;
   const ofOthers = (path: string) => !ofRelease(path);
 
-  it('by a token server are those of the release namespace with a label of ours, or of identity providers', () => {
+  it('by a token server are those of the release namespace with a label of ours, of identity providers, or with users', () => {
     expect(selections(ways.server, ofRelease)).toEqual([
       `list ${PARTS} application/json`,
       `list ${PROVIDERS} application/json`,
+      `list ${USERS} application/json`,
       `watch ${PARTS} application/json`,
       `watch ${PROVIDERS} application/json`,
+      `watch ${USERS} application/json`,
     ]);
     expect(selections(ways.server, ofOthers)).toEqual([]);
     expect(ways.server.requests.filter(isGet)).toEqual([]);

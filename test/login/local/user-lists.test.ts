@@ -82,7 +82,9 @@ describe('of two lists with one username', () => {
     const entry = fc.record({ username: names, id: fc.option(names, { nil: undefined }) });
     fc.assert(
       fc.property(fc.array(fc.array(entry)), (given) => {
-        const { users } = merged(given.map((list) => list.map(({ username, id }) => user(username, { id }))));
+        const { users } = merged(
+          given.map((list) => ({ entries: list.map(({ username, id }) => user(username, { id })) })),
+        );
         const taken = { usernames: new Set<string>(), ids: new Set<string>() };
         const expected = given.flat().filter(({ username, id }) => {
           const isTaken = taken.usernames.has(username) || (id !== undefined && taken.ids.has(id));
@@ -98,8 +100,8 @@ describe('of two lists with one username', () => {
   it('more than ten thousand in all → the first ones count, and every block', () => {
     const many = Array.from({ length: 6000 }, (_, index) => index);
     const { users, leftOut, blocks } = merged([
-      many.map((index) => user(`a${index}`)),
-      [...many.map((index) => user(`b${index}`)), blockOfEve],
+      { entries: many.map((index) => user(`a${index}`)) },
+      { entries: [...many.map((index) => user(`b${index}`)), blockOfEve] },
     ]);
     expect([users.length, users.at(-1)?.username, blocks]).toEqual([10_000, 'b3999', [blockOfEve]]);
     expect(leftOut).toEqual([undefined, { index: 4000, reason: 'too_many' }]);

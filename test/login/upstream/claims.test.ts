@@ -220,7 +220,8 @@ it('a mapped or required claim that is absent → userinfo is asked', () => {
 });
 
 it('the time of the sign-in → milliseconds, where it is one', () => {
-  expect(personOf({ claims: { auth_time: 1_700_000_000 } }).authTime).toBe(1_700_000_000_000);
-  for (const auth_time of ['1700000000', -1, Number.NaN, undefined])
+  for (const auth_time of [1_700_000_000, 1_700_000_000.000125])
+    expect(personOf({ claims: { auth_time } }).authTime).toBe(1_700_000_000_000);
+  for (const auth_time of ['1700000000', -1, Number.NaN, 1e300, undefined])
     expect(personOf({ claims: { auth_time } }).authTime).toBeUndefined();
 });

@@ -260,19 +260,26 @@ describe('grantry check', () => {
     });
   });
 
-  it('given a client for people of a provider that no file has → a warning; without any provider in the files → none', async () => {
+  it('given a client for people of a provider that no file has, and a block of one → a warning each; without any provider in the files → none', async () => {
     const client = (providers: string) =>
       machineClient('a', `  signIn:\n    identityProviders: ${providers}\n    groups: [ops]\n`);
     const provider =
       'apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: corp}\nspec:\n  type: GitHub\n  clientSecretRef: {name: corp}\n  gitHub: {anyone: true}\n';
-    const folder = await folderOfTest({ 'client.yaml': client('[local, corp, crop]'), 'corp.yaml': provider });
+    const block = (name: string) => `  - {provider: ${name}, username: eve, disabled: true}\n`;
+    const users = `apiVersion: v1\nkind: Secret\nmetadata: {name: block}\ntype: grantry.dev/users\nstringData:\n  users.yaml: |\n  ${['local', 'corp', 'crop'].map(block).join('  ')}`;
+    const folder = await folderOfTest({
+      'client.yaml': client('[local, corp, crop]'),
+      'corp.yaml': provider,
+      'users.yaml': users,
+    });
     const { code, output } = await grantry(['check', '.'], { cwd: folder });
     expect([code, ...output.split('\n')]).toEqual([
       0,
       expect.stringMatching(
         /^client\.yaml:\d+ \(document 1, spec\.signIn\.identityProviders\[2\]\): warning: IdentityProviderNotFound: /,
       ),
-      '1 client, 0 signing keys, 0 policies, 1 identity provider: no faults, 1 warning.',
+      expect.stringMatching(/^users\.yaml:\d+ .*: warning: IdentityProviderNotFound: users\[2\]\.provider: /),
+      '1 client, 0 signing keys, 0 policies, 1 identity provider: no faults, 2 warnings.',
       '',
     ]);
     const alone = await grantry(['check', 'client.yaml'], { cwd: folder });

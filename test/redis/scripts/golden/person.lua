@@ -56,7 +56,7 @@ local function expire(key, at)
 end
 
 local record, time, ends = unpack(redis.call('HMGET', KEYS[1], 'nv', 'nt', 'ne'))
-if time ~= ARGV[2] then return end
-redis.call('HSET', KEYS[1], 'v', record, 't', time, 'e', ends, 'c', ARGV[3])
+if record ~= ARGV[2] or time ~= ARGV[3] then return end
+redis.call('HSET', KEYS[1], 'v', record, 't', time, 'e', ends, 'c', ARGV[4])
 redis.call('HDEL', KEYS[1], 'nv', 'nt', 'ne')
 expire(KEYS[1], tonumber(ends))
