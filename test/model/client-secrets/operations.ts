@@ -110,6 +110,10 @@ function keyAfter(world: World, name: string, key: string): string {
   return present === undefined ? key : keyOf(present);
 }
 
+/**
+ * Known fault, which histories do not leave out yet: a new leader whose watch of clients is behind takes the request before the
+ * handled one for a new one. It makes a secret for that, and another once its watch has caught up.
+ */
 function rotate(name: string, isCut: boolean): Act {
   return (world, number) => {
     const present = world.stored.client(name);
