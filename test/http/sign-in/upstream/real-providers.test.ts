@@ -99,7 +99,7 @@ describe('oidc-provider', () => {
   // The keys of a provider are fetched again for a key that is unknown, at most once a minute: made-up ones cause no flood.
   it('other keys between two sign-ins → the keys are fetched again, at most once a minute', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
-    await shop.setProviders(corp());
+    await shop.setProviders(Object.assign(corp(), { uid: 'uid-of-new-keys' }));
     const { sub } = decodeJwt((await shop.signIn(new Visitor(upstream))).id_token);
     expect(upstream.asked.get('/jwks')).toBe(1);
     upstream.replaceKeys();
