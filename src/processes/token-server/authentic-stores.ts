@@ -1,15 +1,7 @@
 // A decorator of the stores that seals what they keep about people and tokens with a MAC, and treats a record without a
-// right one as gone. `oauth/tokens/record-macs.ts` makes and checks the MACs; this file says which fields each covers.
+// right one as gone. `oauth/tokens/record-macs.ts` makes and checks the MACs; which fields each covers stands here, and in
+// `authentic-grants.ts`.
 
-import { cappedExpiry } from '../../oauth/access/access.ts';
-import type {
-  AudienceRules,
-  Grant,
-  GrantStore,
-  OpenidLogin,
-  RedeemRequest,
-  RotateRequest,
-} from '../../oauth/ports/grant-store.ts';
 import type {
   Consent,
   ConsentStore,
@@ -22,8 +14,9 @@ import type {
 import type { LogoutStore, OwedLogout } from '../../oauth/ports/logout-store.ts';
 import type { PersonStore, VouchedRecord } from '../../oauth/ports/person-store.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
-import type { AccessTokenStore, NewAccessToken, StoredAccessToken } from '../../oauth/ports/token-stores.ts';
 import type { RecordFields, RecordKind, RecordMacs } from '../../oauth/tokens/record-macs.ts';
+import { authenticAccessTokens, authenticGrants, loginFields } from './authentic-grants.ts';
+import { present, type Seals } from './seals.ts';
 
 export interface AuthenticStoresOptions {
   readonly macs: RecordMacs;
@@ -52,148 +45,6 @@ export function authenticStores(stores: Stores, { macs, onForged }: AuthenticSto
     logouts: authenticLogouts(stores.logouts, seals),
     interactions: authenticInteractions(stores.interactions, seals),
     consents: authenticConsents(stores.consents, seals),
-  };
-}
-
-interface Seals {
-  make(kind: RecordKind, fields: RecordFields): string;
-  isRight(mac: string | undefined, kind: RecordKind, fields: RecordFields): boolean;
-  /** Reports a record that no holder of a pepper has made. */
-  report(kind: RecordKind, grantId?: string): void;
-  /** As `isRight`, and reports what is not. */
-  check(mac: string | undefined, kind: RecordKind, fields: RecordFields, grantId?: string): boolean;
-}
-
-/** A field that only some records have comes last: the MAC of the others is the same with and without it. */
-function present(value: string | undefined): readonly string[] {
-  return value === undefined ? [] : [value];
-}
-
-function grantFields(grant: Grant): RecordFields {
-  const { grantId, clientUid, clientId, subject, sessionId, authTime, redirectUri, codeChallenge } = grant;
-  return [
-    grantId,
-    clientUid,
-    clientId,
-    subject,
-    sessionId,
-    authTime,
-    redirectUri,
-    codeChallenge,
-    grant.scope,
-    grant.audiences,
-    ...optionalGrantFields(grant),
-  ];
-}
-
-/** Tagged by their number: a grant may have each alone. */
-function optionalGrantFields({ confirmation, openid, upstreamAuthTime }: Grant): RecordFields {
-  if (upstreamAuthTime !== undefined) return [confirmation, openid?.sid, upstreamAuthTime];
-  return openid === undefined ? present(confirmation) : [confirmation, openid.sid];
-}
-
-function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
-  const isAuthentic = (grant: Grant) => seals.check(grant.mac, 'grant', grantFields(grant), grant.grantId);
-  const isOf = (subject: string, grant: Grant) => {
-    if (subject !== grant.subject) seals.report('grant', grant.grantId);
-    return subject === grant.subject;
-  };
-  const sealed = <Request extends RedeemRequest | RotateRequest>(request: Request): Request => {
-    const { accessToken, grantId, access } = request;
-    if (accessToken === undefined) return request;
-    const macOf = (token: NewAccessToken) => seals.make('access_token', tokenFields(token, grantId));
-    // Which audience the token is for is known only within the action of the store, and some end it earlier.
-    const macAt = access.at && macsAt(access.at, accessToken, macOf);
-    return { ...request, accessToken: { ...accessToken, mac: macOf(accessToken), macAt } };
-  };
-  // A nonce leaves the record before the rest, so it has a MAC of its own, in front of it.
-  const withSealedNonce = ({ sid, nonce }: OpenidLogin, grantId: string): OpenidLogin => ({
-    sid,
-    nonce: nonce === undefined ? undefined : `${seals.make('nonce', [grantId, nonce])}.${nonce}`,
-  });
-  const withNonce = ({ openid, grantId }: Grant): OpenidLogin | 'forged' | undefined => {
-    if (openid?.nonce === undefined) return openid;
-    const [mac = '', ...parts] = openid.nonce.split('.');
-    const nonce = parts.join('.');
-    return seals.check(mac, 'nonce', [grantId, nonce], grantId) ? { ...openid, nonce } : 'forged';
-  };
-  return {
-    issue(grant, secretHash, codeLifetime, retention) {
-      const { clientUid, subject } = grant;
-      const openid = grant.openid && withSealedNonce(grant.openid, grant.grantId);
-      const login = grant.login && {
-        ...grant.login,
-        mac: seals.make('login', loginFields({ clientUid, subject, sid: grant.login.sid })),
-      };
-      const whole = { ...grant, openid, login, mac: seals.make('grant', grantFields(grant)) };
-      return store.issue(whole, secretHash, codeLifetime, retention);
-    },
-    async redeem(request) {
-      const answer = await store.redeem(sealed(request));
-      if (!('grant' in answer)) return answer;
-      const openid = withNonce(answer.grant);
-      if (openid === 'forged' || !isAuthentic(answer.grant)) return { outcome: 'gone' };
-      return openid === undefined ? answer : { ...answer, grant: { ...answer.grant, openid } };
-    },
-    async rotate(request) {
-      const answer = await store.rotate(sealed(request));
-      if (!('grant' in answer)) return answer;
-      // The subject that the caller judged was read without a MAC.
-      if (!isAuthentic(answer.grant) || !isOf(request.subject, answer.grant)) return { outcome: 'gone' };
-      const { openid } = answer.grant;
-      // Core §12.2: the nonce is that of the first ID token alone.
-      return openid === undefined
-        ? answer
-        : { ...answer, grant: { ...answer.grant, openid: { ...openid, nonce: undefined } } };
-    },
-    noteRetryElsewhere: (retry) => store.noteRetryElsewhere(retry),
-    subjectOf: (grantId) => store.subjectOf(grantId),
-    revoke: (grantId) => store.revoke(grantId),
-    async read(grantId) {
-      const state = await store.read(grantId);
-      return state !== undefined && isAuthentic(state.grant) ? state : undefined;
-    },
-  };
-}
-
-/** The MAC of the token for each audience that shortens its life. */
-function macsAt(
-  at: Readonly<Record<string, AudienceRules>>,
-  token: NewAccessToken,
-  macOf: (token: NewAccessToken) => string,
-): Readonly<Record<string, string>> {
-  const capped = Object.entries(at).map(([audience, { maxLifetimeSeconds }]) => {
-    const expiresAtSeconds = cappedExpiry(token, maxLifetimeSeconds);
-    return { audience, token: { ...token, expiresAtSeconds } };
-  });
-  const shortened = capped.filter((each) => each.token.expiresAtSeconds < token.expiresAtSeconds);
-  return Object.fromEntries(shortened.map((each) => [each.audience, macOf(each.token)]));
-}
-
-/** What is known of a token before the store action that writes it. */
-function tokenFields(token: NewAccessToken, grantId?: string): RecordFields {
-  return [token.tokenId, token.issuedAtSeconds, token.expiresAtSeconds, grantId, ...present(token.confirmation)];
-}
-
-/** A token of a grant is judged by the record of the grant (`token-status.ts`); its own MAC binds it to that grant. */
-function storedTokenFields(token: StoredAccessToken): RecordFields {
-  const fields = tokenFields(token, token.grantId);
-  if (token.grantId !== undefined) return fields;
-  const { clientUid, clientId, subject, authTime, audience, scope } = token;
-  return [...fields, clientUid, clientId, subject, authTime, audience, scope];
-}
-
-function authenticAccessTokens(store: AccessTokenStore, seals: Seals): AccessTokenStore {
-  return {
-    write: (token) => store.write({ ...token, mac: seals.make('access_token', storedTokenFields(token)) }),
-    async read(tokenId) {
-      const token = await store.read(tokenId);
-      if (token === undefined) return undefined;
-      const isAsked = token.tokenId === tokenId;
-      const isRight = seals.check(token.mac, 'access_token', storedTokenFields({ ...token, tokenId }), token.grantId);
-      return isAsked && isRight ? token : undefined;
-    },
-    revoke: (tokenId) => store.revoke(tokenId),
   };
 }
 
@@ -269,10 +120,6 @@ function authenticPersons(store: PersonStore, seals: Seals): PersonStore {
       return isRight ? record : undefined;
     },
   };
-}
-
-function loginFields({ clientUid, subject, sid }: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): RecordFields {
-  return [clientUid, subject, sid];
 }
 
 /** A notice that no session owes is settled: a party that writes to the store must not get a logout token signed. */

@@ -68,45 +68,18 @@ export class RedisPersons implements PersonStore {
     const reply = await this.#connection.run({ script: READ, keys: [this.#keys.person(subject)], args: [] });
     if (reply === null) return undefined;
     const [json, time, mac] = reply as [string, string, string];
-    const record = JSON.parse(json) as NewVouchedRecord;
-    const { provider, issuer, type, username, displayName, email, unverifiedEmail, groups } = record;
-    return {
-      subject,
-      provider,
-      issuer,
-      type,
-      username,
-      displayName,
-      email,
-      unverifiedEmail,
-      groups,
-      verifiedAt: Number(time),
-      mac: mac === '' ? undefined : mac,
-    };
+    const facts = factsOf(JSON.parse(json) as NewVouchedRecord);
+    return { ...facts, subject, verifiedAt: Number(time), mac: mac === '' ? undefined : mac };
   }
 }
 
 /** The same text for the same facts. */
-function jsonOf({
-  subject,
-  provider,
-  issuer,
-  type,
-  username,
-  displayName,
-  email,
-  unverifiedEmail,
-  groups,
-}: NewVouchedRecord): string {
-  return JSON.stringify({
-    subject,
-    provider,
-    issuer,
-    type,
-    username,
-    displayName,
-    email,
-    unverifiedEmail,
-    groups,
-  } satisfies NewVouchedRecord);
+function jsonOf(record: NewVouchedRecord): string {
+  return JSON.stringify(factsOf(record));
+}
+
+/** What a record says, in one order. */
+function factsOf(record: NewVouchedRecord): NewVouchedRecord {
+  const { subject, provider, issuer, type, username, displayName, email, unverifiedEmail, groups } = record;
+  return { subject, provider, issuer, type, username, displayName, email, unverifiedEmail, groups };
 }
