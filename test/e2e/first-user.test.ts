@@ -4,6 +4,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchChromium, NO_CHROMIUM } from '../browser/chromium.ts';
 import { freePort } from '../free-port.ts';
+import { until } from '../until.ts';
 import { createNamespace, deleteNamespaces, get, run } from './setup/kubectl.ts';
 import { PortForward } from './setup/port-forward.ts';
 import { runPrinted } from './setup/printed.ts';
@@ -50,11 +51,16 @@ describe.skipIf(NO_CHROMIUM)('a first user', () => {
     try {
       const page = await browser.newPage({ javaScriptEnabled: false });
       page.setDefaultTimeout(30_000);
-      await page.goto(`http://localhost:${port}/account`);
-      await page.getByLabel('Username').fill(USERNAME);
-      await page.getByLabel('Password').fill(password);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('button', { name: 'Sign out everywhere' }).waitFor();
+      const signedIn = page.getByRole('button', { name: 'Sign out everywhere' });
+      // A server that has begun just now answers 503 until it has joined Redis.
+      await until('a sign-in is answered', async () => {
+        await page.goto(`http://localhost:${port}/account`);
+        if (await signedIn.isVisible()) return true;
+        await page.getByLabel('Username').fill(USERNAME);
+        await page.getByLabel('Password').fill(password);
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        return await signedIn.isVisible();
+      });
       expect(await page.getByRole('main').innerText()).toContain(USERNAME);
     } finally {
       await forward.close();
