@@ -22,9 +22,9 @@ interface Summary {
   }[];
 }
 
-/** Of pods that run; those that were not measured yet are left out. */
+/** Of pods that run; those that have no node or were not measured yet are left out. */
 export async function usageOf(pods: readonly KubernetesObject[]): Promise<readonly Usage[]> {
-  const nodes = new Set(pods.map(({ spec }) => String(spec.nodeName)));
+  const nodes = new Set(pods.flatMap(({ spec: { nodeName } }) => (nodeName === undefined ? [] : [String(nodeName)])));
   const summaries = await Promise.all(
     [...nodes].map(async (node) => JSON.parse(await kubectl('get', '--raw', summaryPath(node))) as Summary),
   );
