@@ -20,6 +20,8 @@ export interface SecretFacts {
   readonly clientSecret: string;
   /** The previous secret, while it is still accepted; written where the manifest names a key for it. */
   readonly previousClientSecret?: string | undefined;
+  /** The next secret, while a rotation is pending; written under {@link stagedKey}. */
+  readonly nextClientSecret?: string | undefined;
   readonly issuer: string;
 }
 
@@ -78,6 +80,14 @@ export function clientSecretKeys({ auth }: OAuthClientSpec): {
   return auth.clientSecret?.keys ?? DEFAULT_SECRET_KEYS;
 }
 
+/** The keys that are reserved for secrets of pending rotations. */
+export const STAGED_SUFFIX = '.next';
+
+/** The key of the next secret while a rotation is pending. @param key of the client secret */
+export function stagedKey(key: string): string {
+  return `${key}${STAGED_SUFFIX}`;
+}
+
 /** Whether a Secret was written for this client. */
 export function isSecretOf(uid: string, { metadata }: { readonly metadata?: unknown }): boolean {
   const { labels } = (metadata ?? {}) as { readonly labels?: unknown };
@@ -134,6 +144,7 @@ export function clientSecretManifest({
       [keys.issuer]: facts.issuer,
       ...(keys.previousClientSecret !== undefined &&
         facts.previousClientSecret !== undefined && { [keys.previousClientSecret]: facts.previousClientSecret }),
+      ...(facts.nextClientSecret !== undefined && { [stagedKey(keys.clientSecret)]: facts.nextClientSecret }),
       ...Object.fromEntries(literals),
       ...randomValues,
     },

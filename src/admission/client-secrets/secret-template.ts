@@ -7,7 +7,7 @@ import { DATA_KEY } from '../kinds/manifest.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { metadataDomain, metadataKey } from '../kinds/secret-metadata.ts';
-import { SECRET_VARIABLES, scopesText } from './client-secret-manifest.ts';
+import { SECRET_VARIABLES, STAGED_SUFFIX, scopesText } from './client-secret-manifest.ts';
 
 type ClientSecretSpec = NonNullable<OAuthClientSpec['auth']['clientSecret']>;
 
@@ -29,6 +29,9 @@ function fault(path: FieldPath, message: string): Fault<'InvalidSecretTemplate'>
   return { path: [...SECRET_PATH, ...path], reason: 'InvalidSecretTemplate', message };
 }
 
+/** Of the 253 characters of a key, those that the suffix of a staged secret leaves. */
+const KEY_MAX = 253 - STAGED_SUFFIX.length;
+
 /** A key may be set by one field of the template only. */
 function keyFaults({ keys, extraData, randomKeys }: ClientSecretSpec): readonly Fault<'InvalidSecretTemplate'>[] {
   const taken = new Set<string>();
@@ -40,8 +43,10 @@ function keyFaults({ keys, extraData, randomKeys }: ClientSecretSpec): readonly 
   return claims.flatMap(({ path, key }) => {
     if (taken.has(key)) return [fault(path, `The key ${quoted(key)} is already used for another value.`)];
     taken.add(key);
-    if (key.length <= 253 && DATA_KEY.test(key)) return [];
-    return [fault(path, 'This is not a key of a Secret: letters, digits, -, _ and . only.')];
+    if (key.length > KEY_MAX || !DATA_KEY.test(key)) {
+      return [fault(path, `This is not a key of a Secret: up to ${KEY_MAX} letters, digits, -, _ and . only.`)];
+    }
+    return key.endsWith(STAGED_SUFFIX) ? [fault(path, `Keys that end in ${STAGED_SUFFIX} are reserved.`)] : [];
   });
 }
 

@@ -2,10 +2,10 @@
 // generated-secrets.ts carries a step out in this order: `store` into the verifier Secret, `value` into the owner's
 // Secret, `storeAfterWrite` into the verifier Secret. After a crash the next step continues from what is stored.
 //
-// The first verifier is the newest. A second verifier that does not expire means a pending rotation: all replicas must
-// accept the newest verifier before its secret is published, that is, written into the owner's Secret. Until then only
-// this process has the secret, so a new leader generates another one. A late write of a former leader may still arrive:
-// a secret that it published stays accepted.
+// The first verifier is the newest. While a rotation is pending, its secret is staged in the owner's Secret, beside the
+// present one: all replicas must accept the newest verifier before its secret is published, that is, takes the place of
+// the present one. So each leader continues with the same secret, and a late write of a former leader has it as well. A
+// staged secret counts only by its verifier: a text that another party puts there never becomes the client's secret.
 
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
 import type { Random } from '../../oauth/ports/ports.ts';
@@ -22,8 +22,9 @@ import {
 } from './credential-changes.ts';
 import type { CredentialState } from './credential-state.ts';
 
-/** A write that a former leader had sent before the fail-over arrives within this time, if it arrives. */
-const LATE_WRITE_SECONDS = 3600;
+/** How often a pending rotation looks whether the replicas accept the new secret: the longer it is pending, the less. */
+const FIRST_POLL_MILLISECONDS = 250;
+const LONGEST_POLL_MILLISECONDS = 30_000;
 
 /** The observed state, and what the owner requests. Times are epoch milliseconds. */
 export interface RotationInput extends Grace {
@@ -37,8 +38,10 @@ export interface RotationInput extends Grace {
   readonly present: string | undefined;
   /** Whether that Secret is an orphan of a deleted client: its value is adopted, even if its verifier is not stored. */
   readonly isOrphan: boolean;
-  /** A secret that this process generated and has not published yet; its verifier may be stored. */
-  readonly pendingSecret: string | undefined;
+  /** What is staged in that Secret. */
+  readonly staged: string | undefined;
+  /** A secret that this process generated and has not written yet, as far as it knows; its verifier may be stored. */
+  readonly unwritten: string | undefined;
   /** Whether every replica accepts the stored verifiers. */
   readonly isServed: boolean;
 }
@@ -52,7 +55,7 @@ export type RotationOutcome =
   | 'adopted'
   /** The secret was missing or changed; a new one replaces it, since only its verifier is stored. */
   | 'repaired'
-  /** A rotation begins: the verifier of the new secret is stored, the secret is not published yet. */
+  /** A rotation begins: the verifier of the new secret is stored, and the secret staged. */
   | 'begun'
   /** The new secret is published; the old one is accepted until the end of its grace. */
   | 'rotated'
@@ -67,10 +70,10 @@ export interface RotationStep {
   readonly store: CredentialState | undefined;
   /** The secret that the owner's Secret holds after this step. */
   readonly value: string;
+  /** The secret that is staged there after this step; undefined: none is. */
+  readonly next: string | undefined;
   /** To be stored once the owner's Secret holds `value`. */
   readonly storeAfterWrite: CredentialState | undefined;
-  /** A secret that the replicas do not all accept yet: the process keeps it in memory until it is published. */
-  readonly pendingSecret: string | undefined;
   /** When the next step is due, in epoch milliseconds; undefined when only a change makes it due. */
   readonly requeueAt: number | undefined;
 }
@@ -84,23 +87,23 @@ export function rotationStep(input: RotationInput): RotationStep {
   if (isNew(requests.rotateNow, stored.handled.rotateNow)) return cut(input, state);
   const held = present === undefined ? undefined : indexOfSecret(input.uid, present, state.verifiers);
   if (present !== undefined && held === undefined && input.isOrphan) return adopt(input, state, present);
-  if (isRotationPending(state)) return continueRotation(input, state, held);
-  if (present !== undefined && keepPublished(state, held)) return restorePublished(input, state, { present, held });
-  if (present === undefined || held !== 0) return publishPending(input, state) ?? repair(input, state, state.verifiers);
+  if (present !== undefined && isRotationPending(state)) return continueRotation(input, state, { present, held });
+  if (present === undefined || held !== 0) return writeNewest(input, state) ?? repair(input, state);
+  if (isEnding(state)) return restore(input, state, present);
   if (isNew(requests.rotateAt, stored.handled.rotateAt) || isDue(input, state)) return begin(input, state, present);
   const isChanged = state.verifiers.length !== stored.verifiers.length;
   return step(input, { outcome: isChanged ? 'expired' : 'kept', value: present, store: isChanged ? state : undefined });
 }
 
 function firstStep(input: RotationInput): RotationStep {
-  const { uid, now, present, random, requests, pendingSecret, stored } = input;
-  // The verifier of the pending secret may be stored: the response to that write may have been lost.
-  const value = present ?? pendingSecret ?? generateClientSecret(random);
+  const { uid, now, present, random, requests, unwritten, stored } = input;
+  // The verifier of the unwritten secret may be stored: the response to that write may have been lost.
+  const value = present ?? unwritten ?? generateClientSecret(random);
   const store: CredentialState = {
     revision: (stored?.revision ?? 0) + 1,
     verifiers: [{ verifier: secretVerifier(uid, value), revision: 1 }],
     rotatedAt: now,
-    publishedRevision: present === undefined ? 0 : 1,
+    begunAt: undefined,
     // Annotations that are on the object before its first secret request no rotation.
     handled: requests,
     writtenFields: undefined,
@@ -112,103 +115,77 @@ function firstStep(input: RotationInput): RotationStep {
 function adopt(input: RotationInput, state: CredentialState, present: string): RotationStep {
   const entry = entryOf(input, state, present);
   const verifiers = newestVerifiers(entry, expiring(state.verifiers, input));
-  const store = {
-    ...withVerifiers(state, verifiers, state.handled),
-    rotatedAt: input.now,
-    publishedRevision: entry.revision,
-  };
+  const store = { ...withVerifiers(state, verifiers, state.handled), rotatedAt: input.now };
   return { ...step(input, { outcome: 'adopted', value: present, store }), requeueAt: input.now };
 }
 
-/** A rotation is pending: publish the new secret, wait for the replicas, or start over with another secret. */
-function continueRotation(input: RotationInput, state: CredentialState, held: number | undefined): RotationStep {
-  const { present, pendingSecret } = input;
-  const [newest, ...older] = state.verifiers;
-  // The leader crashed after it published the secret, or the late write of a former leader arrived.
-  if (present !== undefined && (held === 0 || (held !== 1 && isNewerThanPublished(state, held)))) {
-    return step(input, { outcome: 'rotated', value: present, storeAfterWrite: publishedState(input, state, held) });
+/** A rotation is pending: publish the staged secret once the replicas accept it, or start over with another one. */
+function continueRotation(
+  input: RotationInput,
+  state: CredentialState,
+  { present, held }: { readonly present: string; readonly held: number | undefined },
+): RotationStep {
+  // The leader stopped after it published the secret.
+  if (held === 0) {
+    return step(input, { outcome: 'rotated', value: present, storeAfterWrite: publishedState(input, state) });
   }
-  if (present === undefined || held !== 1) return repair(input, state, older);
-  if (pendingSecret === undefined || indexOfSecret(input.uid, pendingSecret, state.verifiers) !== 0) {
-    // The late write of the abandoned secret may still arrive: a client that then reads that secret must be accepted.
-    const gracePeriodSeconds = Math.max(input.gracePeriodSeconds, LATE_WRITE_SECONDS);
-    const abandoned = expiring(newest === undefined ? [] : [newest], { ...input, gracePeriodSeconds });
-    return begin(input, { ...state, verifiers: [...older, ...abandoned] }, present);
-  }
-  if (!input.isServed) return { ...step(input, { outcome: 'kept', value: present }), pendingSecret };
-  return step(input, { outcome: 'rotated', value: pendingSecret, storeAfterWrite: publishedState(input, state, 0) });
+  const next = newestSecret(input, state);
+  if (next === undefined) return held === 1 ? begin(input, withoutStaged(state), present) : repair(input, state);
+  if (held === 1 && input.staged !== next) return step(input, { outcome: 'begun', value: present, next });
+  // A present secret that is not accepted is replaced at once.
+  if (held === 1 && !input.isServed) return step(input, { outcome: 'kept', value: present, next });
+  return step(input, { outcome: 'rotated', value: next, storeAfterWrite: publishedState(input, state) });
 }
 
-/** The state after the secret at `index` is published: the others expire with the grace. */
-function publishedState(input: RotationInput, state: CredentialState, index: number): CredentialState {
-  const { now, requests } = input;
-  // One that a late write published was to end: it is the client's now.
-  const { expiresAt: _, ...current } = state.verifiers[index] as AcceptedVerifier;
-  const others = state.verifiers.filter((_each, other) => other !== index);
-  const verifiers = newestVerifiers(current, expiring(others, input));
-  return { ...withVerifiers(state, verifiers, requests), rotatedAt: now, publishedRevision: current.revision };
+/** The secret of the newest verifier, where it is staged or in memory; undefined: it is lost. */
+function newestSecret({ uid, staged, unwritten }: RotationInput, { verifiers }: CredentialState): string | undefined {
+  return [staged, unwritten].find((secret) => secret !== undefined && indexOfSecret(uid, secret, verifiers) === 0);
 }
 
-/** Starts a rotation: stores the verifier of a new secret, and keeps the present one published. */
+/** The state after the newest secret is published: the others expire with the grace. */
+function publishedState(input: RotationInput, state: CredentialState): CredentialState {
+  const [newest, ...others] = state.verifiers;
+  const verifiers = newestVerifiers(newest, expiring(others, input));
+  return { ...withVerifiers(state, verifiers, input.requests), rotatedAt: input.now };
+}
+
+/** Starts a rotation: stores the verifier of a new secret, and stages it beside the present one. */
 function begin(input: RotationInput, state: CredentialState, present: string): RotationStep {
   const { secret, entry } = newSecret(input, state);
-  const store = {
-    ...withVerifiers(state, newestVerifiers(entry, state.verifiers), input.requests),
-    publishedRevision: state.verifiers[0]?.revision ?? 0,
-  };
-  return { ...step(input, { outcome: 'begun', value: present, store }), pendingSecret: secret };
+  const verifiers = newestVerifiers(entry, state.verifiers);
+  const store = { ...withVerifiers(state, verifiers, input.requests), begunAt: input.now };
+  return step(input, { outcome: 'begun', value: present, next: secret, store });
 }
 
-function repair(input: RotationInput, state: CredentialState, older: readonly AcceptedVerifier[]): RotationStep {
+function repair(input: RotationInput, state: CredentialState): RotationStep {
   const { secret, entry } = newSecret(input, state);
-  const verifiers = newestVerifiers(entry, expiring(older, input));
+  const verifiers = newestVerifiers(entry, expiring(withoutStaged(state).verifiers, input));
   const store = { ...withVerifiers(state, verifiers, input.requests), rotatedAt: input.now };
   return step(input, { outcome: 'repaired', value: secret, store });
 }
 
-/** Publishes the pending secret: its verifier is stored, an earlier write of the owner's Secret failed. */
-function publishPending(input: RotationInput, state: CredentialState): RotationStep | undefined {
-  const { uid, pendingSecret } = input;
-  if (pendingSecret === undefined || indexOfSecret(uid, pendingSecret, state.verifiers) !== 0 || isEnding(state))
-    return undefined;
-  const isFirst = state.verifiers[0]?.revision === 1;
-  return step(input, { outcome: isFirst ? 'created' : 'repaired', value: pendingSecret });
+/** The state without the verifier of a staged secret, which was never published. */
+function withoutStaged(state: CredentialState): CredentialState {
+  return isRotationPending(state) ? { ...state, verifiers: state.verifiers.slice(1) } : state;
 }
 
-/** Keeps the published secret as the client's: the newer secrets expire with the grace, since none was published. */
-function restorePublished(
-  input: RotationInput,
-  state: CredentialState,
-  { present, held }: { readonly present: string; readonly held: number },
-): RotationStep {
-  const { expiresAt: _, ...entry } = state.verifiers[held] as AcceptedVerifier;
-  const newer = expiring(state.verifiers.slice(0, held), input);
-  const verifiers = [entry, ...newer, ...state.verifiers.slice(held + 1)];
-  const store = { ...withVerifiers(state, verifiers, state.handled), publishedRevision: entry.revision };
+/** Writes the newest secret: its verifier is stored, an earlier write of the owner's Secret failed. */
+function writeNewest(input: RotationInput, state: CredentialState): RotationStep | undefined {
+  const value = newestSecret(input, state);
+  if (value === undefined || isEnding(state)) return undefined;
+  return step(input, { outcome: state.verifiers[0]?.revision === 1 ? 'created' : 'repaired', value });
+}
+
+/** The Secret was another party's for a while, and holds the client's secret again, which stays the client's. */
+function restore(input: RotationInput, state: CredentialState, present: string): RotationStep {
+  const [newest, ...others] = state.verifiers;
+  const { expiresAt: _, ...entry } = newest as AcceptedVerifier;
+  const store = withVerifiers(state, [entry, ...others], state.handled);
   return { ...step(input, { outcome: 'kept', value: present, store }), requeueAt: input.now };
 }
 
-/**
- * Whether the published secret stays the client's although it expires: the Secret was replaced for a while and is the
- * client's again, or a late write published the secret after another one had been generated.
- */
-function keepPublished(state: CredentialState, held: number | undefined): held is number {
-  return held === 0 ? isEnding(state) : isNewerThanPublished(state, held);
-}
-
-/**
- * Whether the held secret is newer than the newest one known to be published. An older one means that the owner's
- * Secret was reset to a secret from before a rotation.
- */
-function isNewerThanPublished(
-  { verifiers, publishedRevision }: CredentialState,
-  held: number | undefined,
-): held is number {
-  return held !== undefined && (verifiers[held]?.revision ?? 0) > publishedRevision;
-}
-
-function isRotationPending({ verifiers: [, second] }: CredentialState): boolean {
-  return second !== undefined && second.expiresAt === undefined;
+function isRotationPending({ begunAt }: CredentialState): boolean {
+  return begunAt !== undefined;
 }
 
 /** Whether even the newest secret expires, so that no accepted one would be left. */
@@ -227,20 +204,23 @@ function step(
   {
     store,
     storeAfterWrite,
+    next,
     ...done
-  }: Pick<RotationStep, 'outcome' | 'value'> & Partial<Pick<RotationStep, 'store' | 'storeAfterWrite'>>,
+  }: Pick<RotationStep, 'outcome' | 'value'> & Partial<Pick<RotationStep, 'store' | 'next' | 'storeAfterWrite'>>,
 ): RotationStep {
   const last = storeAfterWrite ?? store ?? input.stored;
-  const times =
-    last === undefined ? [] : [nextRotation(input, last), ...last.verifiers.map(({ expiresAt }) => expiresAt)];
+  return { ...done, store, next, storeAfterWrite, requeueAt: last && nextStep(input, last) };
+}
+
+function nextStep(input: RotationInput, state: CredentialState): number | undefined {
+  const { now } = input;
+  const { begunAt, verifiers } = state;
+  if (begunAt !== undefined) {
+    return now + Math.min(LONGEST_POLL_MILLISECONDS, Math.max(FIRST_POLL_MILLISECONDS, (now - begunAt) / 4));
+  }
+  const times = [nextRotation(input, state), ...verifiers.map(({ expiresAt }) => expiresAt)];
   const due = times.filter((time) => time !== undefined);
-  return {
-    ...done,
-    store,
-    storeAfterWrite,
-    pendingSecret: undefined,
-    requeueAt: due.length > 0 ? Math.min(...due) : undefined,
-  };
+  return due.length > 0 ? Math.min(...due) : undefined;
 }
 
 /** When a rotation is due by its interval; undefined when there is none. Epoch milliseconds. */
@@ -261,8 +241,11 @@ function isNew(request: string | undefined, handled: string | undefined): boolea
   return request !== undefined && request !== handled;
 }
 
+/** Another secret; the same one again where the write of its verifier was refused or not answered. */
 function newSecret(input: RotationInput, state: CredentialState) {
-  const secret = generateClientSecret(input.random);
+  const { uid, unwritten, stored } = input;
+  const isUnused = unwritten !== undefined && indexOfSecret(uid, unwritten, stored?.verifiers ?? []) === undefined;
+  const secret = isUnused ? unwritten : generateClientSecret(input.random);
   return { secret, entry: entryOf(input, state, secret) };
 }
 

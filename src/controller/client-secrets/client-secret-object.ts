@@ -7,6 +7,7 @@ import {
   CLIENT_UID_LABEL,
   clientSecretManifest,
   type SecretFacts,
+  STAGED_SUFFIX,
 } from '../../admission/client-secrets/client-secret-manifest.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts';
@@ -119,9 +120,15 @@ function contains(present: unknown, wanted: Texts): boolean {
   return Object.entries(wanted).every(([key, value]) => fields[key] === value);
 }
 
-/** The names of the fields that a write sets, as JSON; the verifier Secret keeps them until the next write. */
+/**
+ * The names of the fields that a write sets, as JSON; the verifier Secret keeps them until the next write. Without the
+ * key of a staged secret, which no POST creates.
+ */
 export function fieldsWritten({ metadata, data }: ClientSecretObject): string {
-  const names = (texts: Texts) => Object.keys(texts).sort();
+  const names = (texts: Texts) =>
+    Object.keys(texts)
+      .filter((name) => !name.endsWith(STAGED_SUFFIX))
+      .sort();
   const { labels, annotations } = metadata;
   return JSON.stringify({ data: names(data), labels: names(labels), annotations: names(annotations) });
 }

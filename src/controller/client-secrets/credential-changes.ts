@@ -13,14 +13,14 @@ export interface Grace {
   readonly gracePeriodSeconds: number;
 }
 
-/** The state with other verifiers, and with the rotation requests marked as handled. */
+/** The state with other verifiers, no rotation pending, and the rotation requests marked as handled. */
 export function withVerifiers(
   state: CredentialState,
   verifiers: readonly AcceptedVerifier[],
   { rotateAt, rotateNow }: RotationRequests,
 ): CredentialState {
   const handled = { rotateAt: rotateAt ?? state.handled.rotateAt, rotateNow: rotateNow ?? state.handled.rotateNow };
-  return { ...state, revision: state.revision + 1, verifiers, handled };
+  return { ...state, revision: state.revision + 1, verifiers, handled, begunAt: undefined };
 }
 
 /** The state without expired verifiers; the same object when none has expired. */
@@ -54,7 +54,8 @@ export function newestVerifiers(
  */
 export function endingCredentials(stored: CredentialState, grace: Grace): CredentialState | undefined {
   if (stored.verifiers.every(({ expiresAt }) => expiresAt !== undefined)) return undefined;
-  return { ...stored, revision: stored.revision + 1, verifiers: withExpiry(stored.verifiers, grace) };
+  const verifiers = withExpiry(stored.verifiers, grace);
+  return { ...stored, revision: stored.revision + 1, verifiers, begunAt: undefined };
 }
 
 /**

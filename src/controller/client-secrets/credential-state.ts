@@ -20,8 +20,7 @@ export const CLASS_LABEL = 'grantry.dev/class';
 export const CLIENT_NAMESPACE_LABEL = 'grantry.dev/client-namespace';
 export const CLIENT_LABEL = 'grantry.dev/client';
 const ROTATED_AT = 'grantry.dev/rotated-at';
-/** The revision of the newest published secret. The name of the annotation stays, because stored Secrets have it. */
-const PUBLISHED_REVISION = 'grantry.dev/handed-out-revision';
+const BEGUN_AT = 'grantry.dev/rotation-begun-at';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';
 const HANDLED_ROTATE_NOW = 'grantry.dev/handled-rotate-now';
 const WRITTEN_FIELDS = 'grantry.dev/written-fields';
@@ -36,8 +35,11 @@ export interface CredentialState extends ClientVerifiers {
    * Secret that is adopted or that the owner provides.
    */
   readonly rotatedAt: number;
-  /** The revision of the newest secret known to have been published; 0 when none is known. */
-  readonly publishedRevision: number;
+  /**
+   * Since when a rotation is pending: the newest verifier is that of a secret which is not published yet. Undefined when
+   * none is.
+   */
+  readonly begunAt: number | undefined;
   /** The rotation requests that have been handled. */
   readonly handled: RotationRequests;
   /**
@@ -59,12 +61,12 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
     const value = annotations[name];
     return typeof value === 'string' ? value : undefined;
   };
-  const rotatedAt = Date.parse(text(ROTATED_AT) ?? '');
+  const begunAt = text(BEGUN_AT);
   return {
     ...clientVerifiers,
     // A secret without a readable time counts as old, so that a rotation by interval is due at once.
-    rotatedAt: Number.isNaN(rotatedAt) ? 0 : rotatedAt,
-    publishedRevision: Number(text(PUBLISHED_REVISION)) || 0,
+    rotatedAt: Date.parse(text(ROTATED_AT) ?? '') || 0,
+    begunAt: begunAt === undefined ? undefined : Date.parse(begunAt) || 0,
     handled: { rotateAt: text(HANDLED_ROTATE_AT), rotateNow: text(HANDLED_ROTATE_NOW) },
     writtenFields: text(WRITTEN_FIELDS),
   };
@@ -113,7 +115,7 @@ export function verifierSecret(
       },
       annotations: {
         [ROTATED_AT]: new Date(state.rotatedAt).toISOString(),
-        ...(state.publishedRevision > 0 && { [PUBLISHED_REVISION]: String(state.publishedRevision) }),
+        ...(state.begunAt !== undefined && { [BEGUN_AT]: new Date(state.begunAt).toISOString() }),
         ...(rotateAt !== undefined && { [HANDLED_ROTATE_AT]: rotateAt }),
         ...(rotateNow !== undefined && { [HANDLED_ROTATE_NOW]: rotateNow }),
         ...(state.writtenFields !== undefined && { [WRITTEN_FIELDS]: state.writtenFields }),

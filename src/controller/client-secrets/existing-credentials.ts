@@ -34,7 +34,7 @@ export function existingCredentials(
     revision: (stored?.revision ?? 0) + 1,
     verifiers: accepted,
     rotatedAt: isCurrentUnchanged && stored !== undefined ? stored.rotatedAt : now,
-    publishedRevision: 0,
+    begunAt: undefined,
     // The controller does not rotate this Secret, so the requests so far count as handled. A later request alone is not
     // stored.
     handled: requests,

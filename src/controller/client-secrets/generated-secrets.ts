@@ -16,9 +16,9 @@ import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isAlreadyExists, writeFault } from '../leadership/refused-calls.ts';
-import { rotationRequests } from '../reconciling/rotation-requests.ts';
+import { type RotationRequests, rotationRequests } from '../reconciling/rotation-requests.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
-import { type RotationStep, rotationStep } from './client-rotation.ts';
+import { type RotationOutcome, type RotationStep, rotationStep } from './client-rotation.ts';
 import {
   type ClientSecretObject,
   clientSecretObject,
@@ -28,12 +28,11 @@ import {
 } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
 import { endingCredentials } from './credential-changes.ts';
-import { type CredentialClient, type CredentialState, withSecretName } from './credential-state.ts';
+import { type CredentialState, withSecretName } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
-import { PendingSecrets } from './pending-secrets.ts';
 import type { RenamedSecrets } from './renamed-secrets.ts';
-import { holdsUnacceptedSecret, presentSecret, previousOf } from './secret-matching.ts';
+import { holdsUnacceptedSecret, presentSecret, previousOf, stagedSecret } from './secret-matching.ts';
 import type { UnchangedCheck } from './unchanged-check.ts';
 import type { VerifierSecrets } from './verifier-secrets.ts';
 
@@ -80,18 +79,21 @@ interface DesiredSecret {
 
 export class GeneratedSecrets {
   readonly #options: GeneratedSecretsOptions;
-  readonly #pendingSecrets: PendingSecrets;
+  /**
+   * Secrets that this process generated and has not written yet, by uid of the client: a write that was refused or not
+   * answered is tried again with the same secret.
+   */
+  readonly #unwritten = new Map<string, string>();
   readonly #contested: ContestedSecrets;
 
   constructor(options: GeneratedSecretsOptions) {
     this.#options = options;
-    this.#pendingSecrets = new PendingSecrets(options.clock);
     this.#contested = new ContestedSecrets(options.clock);
   }
 
   forget(uid: string): void {
     this.#contested.forget(uid);
-    this.#pendingSecrets.forget(uid);
+    this.#unwritten.delete(uid);
   }
 
   /** Carries out one step of the rotation (client-rotation.ts), or repairs drift. */
@@ -101,8 +103,8 @@ export class GeneratedSecrets {
     const found = await this.#find(subject);
     const { name, present } = found;
     if (found.ownership === 'foreign') return await this.endWithGrace(subject);
-    if (found.ownership === 'orphan') await this.#assertClientExists(client);
     const step = await this.#step(subject, found);
+    if (found.ownership === 'orphan' || UPON_REQUEST.includes(step.outcome)) await this.#assertCurrent(subject);
     const desired = this.#desired(subject, found, step);
     const { isDue, writtenFields } = desired;
     const done =
@@ -110,7 +112,7 @@ export class GeneratedSecrets {
     const isRepair = done === 'drift_repaired' || done === 'repaired';
     const backoff = isRepair ? this.#contested.backoffUntil(client.uid) : undefined;
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
-    this.#pendingSecrets.remember(client.uid, step.pendingSecret ?? step.value);
+    if (OF_NEW_SECRETS.includes(step.outcome)) this.#unwritten.set(client.uid, step.next ?? step.value);
     const stored = step.store && { ...step.store, ...(state === undefined && { writtenFields }) };
     // Before the Secret is written: a controller that continues from here knows its name.
     const names = withSecretName(verifiers.secretNames(client.uid), name);
@@ -174,20 +176,21 @@ export class GeneratedSecrets {
   }
 
   /**
-   * The cache may be stale: the uid in the labels of the orphaned Secret may be that of the current client of its name.
-   * @throws StaleReadError when the API server has a client with another uid, or none: requeue
+   * The cache may be stale: the uid in the labels of an orphaned Secret may be that of the current client of its name,
+   * and the request of a rotation one that was handled long ago.
+   * @throws StaleReadError when the API server has no client of this uid with the same requests: requeue
    */
-  async #assertClientExists({ namespace, name, uid }: CredentialClient): Promise<void> {
+  async #assertCurrent({ key, object, client: { namespace, name, uid } }: CredentialSubject): Promise<void> {
     const client = await this.#options.api.get(OAUTH_CLIENTS, { namespace, name });
-    if (client?.metadata.uid !== uid) throw new StaleReadError(`OAuthClient ${namespace}/${name}`);
+    const isCurrent =
+      client?.metadata.uid === uid && isSameRequests(rotationRequests(client), rotationRequests(object));
+    if (!isCurrent) throw new StaleReadError(`OAuthClient ${key}`);
   }
 
   async #step(subject: CredentialSubject, { known, ownership }: Found): Promise<RotationStep> {
     const { object, manifest, client, state } = subject;
     const { rotation } = manifest.spec.auth.clientSecret ?? {};
     const { uid } = client;
-    const pending = this.#pendingSecrets.get(uid);
-    const isPending = pending !== undefined && state !== undefined;
     return rotationStep({
       uid,
       now: this.#now,
@@ -198,8 +201,9 @@ export class GeneratedSecrets {
       requests: rotationRequests(object),
       present: presentSecret(subject, known),
       isOrphan: ownership === 'orphan',
-      pendingSecret: pending?.secret,
-      isServed: isPending && (await this.#options.isServed(object, state, pending.since)),
+      staged: stagedSecret(subject, known),
+      unwritten: this.#unwritten.get(uid),
+      isServed: state?.begunAt !== undefined && (await this.#options.isServed(object, state, state.begunAt)),
     });
   }
 
@@ -207,7 +211,8 @@ export class GeneratedSecrets {
     const { verdict, manifest } = subject;
     const { issuer, random, clientExists } = this.#options;
     const previousClientSecret = previousOf(subject, known, step);
-    const facts = { clientId: verdict.clientId, clientSecret: step.value, previousClientSecret, issuer };
+    const { value: clientSecret, next: nextClientSecret } = step;
+    const facts = { clientId: verdict.clientId, clientSecret, previousClientSecret, nextClientSecret, issuer };
     const secret = clientSecretObject({ object: verdict.object, manifest, facts, present: known, random });
     const owners = present === undefined ? [] : unwantedOwners(secret, present, clientExists);
     const isDue = present === undefined || ownership === 'orphan' || hasDrifted(secret, present) || owners.length > 0;
@@ -224,15 +229,26 @@ export class GeneratedSecrets {
    */
   #finish(subject: CredentialSubject, step: RotationStep, written: KubernetesObject | undefined): number | undefined {
     const { uid } = subject.client;
-    if (step.pendingSecret !== undefined) return this.#pendingSecrets.untilNextPoll(uid);
-    this.#pendingSecrets.forget(uid);
-    this.#options.unchangedCheck.record(subject, written?.metadata.resourceVersion, { dueAt: step.requeueAt });
+    this.#unwritten.delete(uid);
+    // While a rotation is pending, the replicas are looked at each time.
+    if (subject.state?.begunAt === undefined) {
+      this.#options.unchangedCheck.record(subject, written?.metadata.resourceVersion, { dueAt: step.requeueAt });
+    }
     return step.requeueAt === undefined ? undefined : Math.max(0, step.requeueAt - this.#now);
   }
 
   get #now(): number {
     return this.#options.clock.now();
   }
+}
+
+/** The steps that write a secret which is in no Secret yet. */
+const OF_NEW_SECRETS: readonly RotationOutcome[] = ['created', 'begun', 'repaired', 'cut'];
+/** The steps that a request of the owner, or the interval, brings about. */
+const UPON_REQUEST: readonly RotationOutcome[] = ['begun', 'cut'];
+
+function isSameRequests(one: RotationRequests, other: RotationRequests): boolean {
+  return one.rotateAt === other.rotateAt && one.rotateNow === other.rotateNow;
 }
 
 /** The outcome of a reconcile that stops at a fault. */

@@ -94,7 +94,7 @@ export class IdentityCredentials {
       revision: (state?.revision ?? 0) + 1,
       verifiers: [],
       rotatedAt: clock.now(),
-      publishedRevision: 0,
+      begunAt: undefined,
       // There is no secret to rotate: requests so far are none to a secret that the client gets later.
       handled: rotationRequests(object),
       writtenFields: undefined,

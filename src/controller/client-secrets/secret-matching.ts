@@ -1,6 +1,10 @@
 // Matches the client secrets in an owner's Secret against the stored verifiers. Pure.
 
-import { clientSecretKeys, MINIMUM_SECRET_BYTES } from '../../admission/client-secrets/client-secret-manifest.ts';
+import {
+  clientSecretKeys,
+  MINIMUM_SECRET_BYTES,
+  stagedKey,
+} from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
@@ -24,6 +28,14 @@ export function presentSecret(
   return texts.find((text) => text !== undefined && isNewest(text)) ?? texts.find((text) => text !== undefined);
 }
 
+/** The secret that is staged in the owner's Secret. */
+export function stagedSecret(
+  { manifest }: CredentialSubject,
+  secret: KubernetesObject | undefined,
+): string | undefined {
+  return secretText(secret, stagedKey(clientSecretKeys(manifest.spec).clientSecret));
+}
+
 /** Whether the owner's Secret holds a client secret that is not accepted. */
 export function holdsUnacceptedSecret(subject: CredentialSubject, secret: KubernetesObject | undefined): boolean {
   const held = presentSecret(subject, secret);
@@ -42,8 +54,7 @@ export function previousOf(
   if (keys.previousClientSecret === undefined || after === undefined) return undefined;
   const candidates = [keys.clientSecret, keys.previousClientSecret].map((key) => secretText(secret, key));
   // While a rotation is pending, the present secret is not the previous one yet.
-  const isRotationPending = after.verifiers[1] !== undefined && after.verifiers[1].expiresAt === undefined;
-  const verifiers = isRotationPending ? after.verifiers.slice(1) : after.verifiers;
+  const verifiers = after.begunAt === undefined ? after.verifiers : after.verifiers.slice(1);
   return candidates.find((secret) => secret !== undefined && (indexOfSecret(client.uid, secret, verifiers) ?? 0) > 0);
 }
 

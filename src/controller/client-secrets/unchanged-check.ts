@@ -66,5 +66,8 @@ function fingerprint(
 ): string {
   const { rotateAt, rotateNow } = rotationRequests(object);
   const name = clientSecretName(client.name, manifest.spec);
-  return JSON.stringify([object.metadata.generation, rotateAt, rotateNow, state?.revision, secretVersion, name]);
+  // A state that replaces a lost one may have the same revision.
+  const newest = state?.verifiers[0] && Buffer.from(state.verifiers[0].verifier).toString('base64url');
+  const inputs = [object.metadata.generation, rotateAt, rotateNow, state?.revision, newest, secretVersion, name];
+  return JSON.stringify(inputs);
 }

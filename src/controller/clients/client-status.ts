@@ -70,8 +70,8 @@ function secretStatus({ object, manifest }: ClientVerdict, credentials: Credenti
   const spec = manifest?.spec;
   const isGenerated = spec !== undefined && hasGeneratedSecret(spec);
   const intervalSeconds = spec?.auth.clientSecret?.rotation.interval;
-  // A rotation has begun and the new secret is not published yet: until then the previous one is current.
-  const current = isGenerated && previous !== undefined && previous.expiresAt === undefined ? previous : newest;
+  // While a rotation is pending, the new secret is not published yet, and the previous one is current.
+  const current = credentials.begunAt === undefined ? newest : previous;
   return withoutUndefined({
     name: spec && clientSecretName(object.name, spec),
     revision: current?.revision,

@@ -30,7 +30,8 @@ class Owner {
   stored: CredentialState | undefined;
   present: string | undefined;
   isOrphan = false;
-  pendingSecret: string | undefined;
+  staged: string | undefined;
+  unwritten: string | undefined;
   isServed = true;
   #bytes = 0;
 
@@ -43,21 +44,18 @@ class Owner {
       stored: this.stored,
       present: this.present,
       isOrphan: this.isOrphan,
-      pendingSecret: this.pendingSecret,
+      staged: this.staged,
+      unwritten: this.unwritten,
       isServed: this.isServed,
       random: { bytes: (count) => Buffer.alloc(count, ++this.#bytes) },
     });
     if (done.store !== undefined) this.stored = done.store;
-    if (options.diesBeforeWriting) return this.#died(done);
+    this.unwritten = undefined;
+    if (options.diesBeforeWriting) return done;
     this.present = done.value;
-    if (options.diesBeforeSettling) return this.#died(done);
+    this.staged = done.next;
+    if (options.diesBeforeSettling) return done;
     if (done.storeAfterWrite !== undefined) this.stored = done.storeAfterWrite;
-    this.pendingSecret = done.pendingSecret;
-    return done;
-  }
-
-  #died<Done>(done: Done): Done {
-    this.pendingSecret = undefined;
     return done;
   }
 
@@ -88,7 +86,7 @@ function secretOf(state: CredentialState): object {
 describe('a first secret', () => {
   it('is made and accepted', () => {
     const owner = new Owner();
-    expect(owner.step()).toMatchObject({ outcome: 'created', pendingSecret: undefined, requeueAt: undefined });
+    expect(owner.step()).toMatchObject({ outcome: 'created', next: undefined, requeueAt: undefined });
     expect(owner.accepts(owner.present)).toBe(true);
     expect(owner.step()).toMatchObject({ outcome: 'kept', store: undefined, storeAfterWrite: undefined });
   });
@@ -118,37 +116,21 @@ describe('a first secret', () => {
   it('is the same one as long as it is not known whether it is stored', () => {
     const owner = new Owner();
     const first = owner.step({ diesBeforeWriting: true });
-    [owner.stored, owner.pendingSecret] = [undefined, first.value];
+    [owner.stored, owner.unwritten] = [undefined, first.value];
     expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ outcome: 'created', value: first.value });
-    owner.pendingSecret = first.value;
+    owner.unwritten = first.value;
     expect(owner.step()).toMatchObject({ outcome: 'created', value: first.value, store: undefined });
     expect(owner.accepts(first.value)).toBe(true);
   });
 
-  it.each([1, 2])('stays when its late write arrives after %d others made one each that is not published', (others) => {
+  it('that arrives late, when the next leader has made another one, is replaced, and works for its grace', () => {
     const owner = new Owner();
     const late = owner.step({ diesBeforeWriting: true }).value;
-    for (let other = 0; other < others; other += 1) {
-      owner.pendingSecret = owner.step({ diesBeforeWriting: true }).value;
-      if (other + 1 < others) owner.pendingSecret = undefined;
-    }
+    owner.step({ diesBeforeWriting: true });
     owner.present = late;
-    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late });
-    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late, store: undefined });
-    owner.now += 24 * HOUR;
-    expect(owner.step().outcome).toBe('expired');
-    expect([owner.count, owner.accepts(late)]).toEqual([1, true]);
-  });
-
-  it('that stays is reconciled again at once: its owner may have asked for another one', () => {
-    const owner = new Owner();
-    const late = owner.step({ diesBeforeWriting: true }).value;
-    owner.pendingSecret = owner.step({ diesBeforeWriting: true }).value;
-    owner.present = late;
-    owner.requests = { rotateAt: 'one', rotateNow: undefined };
-    expect(owner.step()).toMatchObject({ outcome: 'kept', value: late, requeueAt: owner.now });
-    expect([owner.step().outcome, owner.step().outcome, owner.present === late]).toEqual(['begun', 'rotated', false]);
     expect(owner.accepts(late)).toBe(true);
+    expect(owner.step().outcome).toBe('repaired');
+    expect([owner.accepts(owner.present), owner.accepts(late), owner.present === late]).toEqual([true, true, false]);
   });
 
   it('that came back from a backup after another was made keeps its value, also in the middle of a rotation', () => {
@@ -224,47 +206,71 @@ describe('a rotation', () => {
     expect(owner.step().outcome).toBe('kept');
   });
 
-  it('begins again with another secret when the only process that knew it died', () => {
+  it('goes on with the staged secret when the leader that made it died', () => {
     const owner = ownerWithSecret();
-    const old = owner.present;
-    owner.requests = { rotateAt: 'one', rotateNow: undefined };
-    owner.step({ diesBeforeWriting: true });
-    const lost = owner.stored?.verifiers[0];
-    expect(owner.step().outcome).toBe('begun');
-    expect(owner.stored?.verifiers[0]?.verifier).not.toEqual(lost?.verifier);
-    expect(owner.step().outcome).toBe('rotated');
-    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
-    owner.now += 24 * HOUR;
-    owner.step();
-    expect([owner.count, owner.accepts(owner.present)]).toEqual([1, true]);
-  });
-
-  it.each([
-    ['before the other hands out its own', 0, 24],
-    ['after several others began', 3, 24],
-    ['also where the old one has no grace', 0, 0],
-  ])('is finished with the secret that a former leader published after the fail-over, %s', (_, others, grace) => {
-    const owner = ownerWithSecret();
-    owner.settings.gracePeriodSeconds = grace * 3600;
-    const old = owner.present;
     owner.isServed = false;
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
-    const late = owner.step({ diesBeforeWriting: true }).pendingSecret;
-    owner.step();
-    for (let other = 0; other < others; other += 1) {
-      owner.pendingSecret = undefined;
+    const { next } = owner.step();
+    expect(owner.staged).toBe(next);
+    expect(owner.step()).toMatchObject({ outcome: 'kept', next });
+    owner.isServed = true;
+    expect(owner.step()).toMatchObject({ outcome: 'rotated', value: next, next: undefined });
+    expect([owner.present, owner.staged]).toEqual([next, undefined]);
+  });
+
+  it('begins again with another secret when the leader died before it was staged, or another party removed it', () => {
+    for (const isRemoved of [false, true]) {
+      const owner = ownerWithSecret();
+      const old = owner.present;
+      owner.isServed = false;
+      owner.requests = { rotateAt: 'one', rotateNow: undefined };
+      owner.step({ diesBeforeWriting: !isRemoved });
+      owner.staged = undefined;
+      const lost = owner.stored?.verifiers[0];
       expect(owner.step().outcome).toBe('begun');
+      expect(owner.stored?.verifiers.map(({ revision }) => revision)).toEqual([3, 1]);
+      expect(owner.stored?.verifiers[0]?.verifier).not.toEqual(lost?.verifier);
+      owner.isServed = true;
+      expect(owner.step().outcome).toBe('rotated');
+      expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+      owner.now += 24 * HOUR;
+      owner.step();
+      expect([owner.count, owner.accepts(owner.present)]).toEqual([1, true]);
     }
-    (owner as Owner).present = late;
-    expect(owner.accepts(late)).toBe(true);
-    expect(owner.step()).toMatchObject({ outcome: 'rotated', value: late });
-    // No later step is needed: until the next change none may come before it would end.
-    expect(owner.stored?.verifiers[0]?.expiresAt).toBeUndefined();
-    expect(owner.step().outcome).toBe('kept');
-    owner.now += grace * HOUR;
-    expect([owner.accepts(late), owner.accepts(old)]).toEqual([true, false]);
-    expect(owner.step()).toMatchObject({ outcome: grace === 0 ? 'kept' : 'expired', value: late });
-    expect(owner.count).toBe(1);
+  });
+
+  it('stages the same secret again as long as that is refused', () => {
+    const owner = ownerWithSecret();
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    const { next } = owner.step({ diesBeforeWriting: true });
+    owner.unwritten = next;
+    expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ outcome: 'begun', next, store: undefined });
+  });
+
+  it('never publishes a text that another party stages, before it begins or later', () => {
+    const owner = ownerWithSecret();
+    const theirs = 't'.repeat(43);
+    owner.staged = theirs;
+    expect(owner.step()).toMatchObject({ outcome: 'kept', next: undefined });
+    owner.staged = theirs;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    expect(owner.step().next).not.toBe(theirs);
+    owner.staged = theirs;
+    expect(owner.step()).toMatchObject({ outcome: 'begun' });
+    expect(owner.step().outcome).toBe('rotated');
+    expect([owner.present === theirs, owner.accepts(theirs)]).toEqual([false, false]);
+  });
+
+  it('polls less and less often whether it is served, a quarter second to half a minute', () => {
+    const owner = ownerWithSecret();
+    owner.isServed = false;
+    owner.settings.intervalSeconds = 48 * 3600;
+    owner.now += 48 * HOUR;
+    const polls = [0, 20_000, HOUR].map((wait) => {
+      owner.now += wait;
+      return (owner.step().requeueAt ?? 0) - owner.now;
+    });
+    expect(polls).toEqual([250, 5000, 30_000]);
   });
 
   it('goes on where the leader crashed after publishing the secret', () => {
@@ -354,7 +360,7 @@ describe('drift', () => {
     (owner as Owner).present = undefined;
     const first = owner.step({ diesBeforeWriting: true });
     for (let round = 0; round < 10; round += 1) {
-      owner.pendingSecret = first.value;
+      owner.unwritten = first.value;
       expect(owner.step({ diesBeforeWriting: true })).toMatchObject({ value: first.value, store: undefined });
     }
     expect([owner.accepts(first.value), owner.accepts(old)]).toEqual([true, true]);
@@ -366,10 +372,20 @@ describe('drift', () => {
     owner.isServed = false;
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
     owner.step();
-    (owner as Owner).present = undefined;
+    (owner as Owner).present = owner.staged = undefined;
     expect(owner.step().outcome).toBe('repaired');
     expect(owner.count).toBe(2);
     expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+  });
+
+  it('of the present secret alone, in the middle of a rotation, publishes the staged one at once', () => {
+    const owner = ownerWithSecret();
+    owner.isServed = false;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    const { next } = owner.step();
+    (owner as Owner).present = 'something that was typed in by hand';
+    expect(owner.step()).toMatchObject({ outcome: 'rotated', value: next });
+    expect(owner.accepts(owner.present)).toBe(true);
   });
 
   it('back to an older secret in its grace is repaired, and does not lengthen the grace', () => {
@@ -405,10 +421,11 @@ describe('the state of credentials', () => {
   it('is read from the Secret as it was written', () => {
     const owner = ownerWithSecret();
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
-    owner.step();
-    owner.step();
-    const state: CredentialState = { ...(owner.stored as CredentialState), writtenFields: 'fields' };
-    expect(readCredentialState(secretOf(state))).toEqual({ uid: UID, ...state });
+    for (const outcome of ['begun', 'rotated']) {
+      expect(owner.step().outcome).toBe(outcome);
+      const state: CredentialState = { ...(owner.stored as CredentialState), writtenFields: 'fields' };
+      expect(readCredentialState(secretOf(state))).toEqual({ uid: UID, ...state });
+    }
   });
 });
 
@@ -461,7 +478,7 @@ describe('a Secret that another writer replaced', () => {
       const owner = replaced();
       const old = owner.present;
       owner.now += hours * HOUR;
-      owner.pendingSecret = old;
+      owner.unwritten = old;
       (owner as Owner).present = undefined;
       expect(owner.step().outcome).toBe('repaired');
       expect(owner.present).not.toBe(old);

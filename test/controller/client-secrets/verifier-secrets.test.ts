@@ -12,7 +12,7 @@ const STATE = {
   revision: 1,
   verifiers: [],
   rotatedAt: 0,
-  publishedRevision: 0,
+  begunAt: undefined,
   writtenFields: undefined,
   handled: { rotateAt: undefined, rotateNow: undefined },
 };

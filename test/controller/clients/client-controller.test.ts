@@ -308,7 +308,7 @@ describe('the controller of clients', () => {
     await install.lead();
     const handled = { rotateAt: undefined, rotateNow: undefined };
     const verifiers = [{ verifier: secretVerifier('gone', 'secret'), revision: 1 }];
-    const state = { revision: 1, verifiers, rotatedAt: 0, publishedRevision: 1, handled, writtenFields: undefined };
+    const state = { revision: 1, verifiers, rotatedAt: 0, begunAt: undefined, handled, writtenFields: undefined };
     const owner = { namespace: TEAM, name: 'gone', uid: 'gone' };
     for (const _ of ['once', 'and again']) {
       const shared = { releaseNamespace: RELEASE, className: 'default' };

@@ -22,7 +22,7 @@ const CREDENTIALS: CredentialState = {
   revision: 5,
   verifiers: [{ verifier: secretVerifier('uid', 'two'), revision: 2 }],
   rotatedAt: NOW - HOUR,
-  publishedRevision: 2,
+  begunAt: undefined,
   handled: { rotateAt: 'monday', rotateNow: undefined },
   writtenFields: undefined,
 };
@@ -68,7 +68,7 @@ describe('the status of a client', () => {
 
   it('shows the secret that its owner has while another one is on its way', () => {
     const onItsWay = { verifier: secretVerifier('uid', 'three'), revision: 3 };
-    const credentials = { ...CREDENTIALS, verifiers: [onItsWay, ...CREDENTIALS.verifiers] };
+    const credentials = { ...CREDENTIALS, begunAt: NOW, verifiers: [onItsWay, ...CREDENTIALS.verifiers] };
     expect(clientStatus(report({ credentials }), undefined, NOW)).toMatchObject({ secret: { revision: 2 } });
   });
 

@@ -153,7 +153,7 @@ async function renamedSecret(world: World): Promise<void> {
   world.secrets.put({ metadata, data: { 'client-secret': Buffer.from(value).toString('base64') } });
   const handled = { rotateAt: undefined, rotateNow: undefined };
   const verifiers = [{ verifier: secretVerifier(uid, value), revision: 1 }];
-  const state = { revision: 1, verifiers, rotatedAt: 0, publishedRevision: 1, handled, writtenFields: undefined };
+  const state = { revision: 1, verifiers, rotatedAt: 0, begunAt: undefined, handled, writtenFields: undefined };
   const owner = { namespace: TEAM, name: 'web', uid };
   const install = { releaseNamespace: RELEASE, className: 'default' };
   world.releaseSecrets.put(verifierSecret(owner, state, install, ['web-oauth']));
@@ -162,7 +162,7 @@ async function renamedSecret(world: World): Promise<void> {
 
 async function abandonedVerifier(world: World): Promise<void> {
   const handled = { rotateAt: undefined, rotateNow: undefined };
-  const state = { revision: 1, verifiers: [], rotatedAt: 0, publishedRevision: 1, handled, writtenFields: undefined };
+  const state = { revision: 1, verifiers: [], rotatedAt: 0, begunAt: undefined, handled, writtenFields: undefined };
   const owner = { namespace: TEAM, name: 'gone', uid: 'uid-gone' };
   world.releaseSecrets.put(verifierSecret(owner, state, { releaseNamespace: RELEASE, className: 'default' }));
   startClients(world);

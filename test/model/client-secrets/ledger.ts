@@ -3,7 +3,7 @@
 //
 // - Nothing is written without the lease.
 // - A Secret of another owner is never written or removed.
-// - There is one value for each rotation, and a leader makes one first secret of a client.
+// - There is one value for each rotation, a leader makes one secret for it at most, and no other party makes it.
 // - What stands under the key of the owner's Secret is accepted, by each replica before it can be read where it replaces
 //   another value, and until its grace is over or it is cut. This holds at each moment as long as no other party disturbs a
 //   Secret. What another party did is made good in the end: settled-state.ts.
@@ -26,6 +26,8 @@ interface Published {
   readonly value: string;
   /** When the write was sent: what was asked for later could not count. */
   readonly sentAt: number;
+  /** Whether its writer did not lead any more when it was stored. */
+  readonly isLate: boolean;
   replacedAt: number | undefined;
 }
 
@@ -34,8 +36,8 @@ interface Account {
   readonly published: Published[];
   /** The values that controllers made for it. */
   made: number;
-  /** The verifiers of secrets that were made before any was in the Secret, by leader and term. */
-  readonly stored: Map<string, Set<string>>;
+  /** By their verifiers, the leader that made each secret, and its term. */
+  readonly stored: Map<string, string>;
   /** What asks for a new value, the first one included. */
   causes: number;
   /** The last cut that a controller took up: what was sent before is not accepted any more. */
@@ -64,6 +66,8 @@ export class Ledger {
   readonly #madeFor = new Map<string, string | undefined>();
   /** The uids of the Secrets that were created or taken over when their client named another one. */
   readonly #late = new Set<string>();
+  /** What other parties staged. */
+  readonly #staged = new Set<string>();
   #disturbances = 0;
   /** When a controller last changed a Secret. */
   lastWrite = 0;
@@ -86,6 +90,11 @@ export class Ledger {
   /** To be called where another party takes a hand in a Secret: its owner may need a new value for it. */
   disturbed(): void {
     this.#disturbances += 1;
+  }
+
+  /** To be called where another party puts a text where the next secret is staged. */
+  staged(text: string): void {
+    this.#staged.add(text);
   }
 
   get isCalm(): boolean {
@@ -114,10 +123,14 @@ export class Ledger {
 
   sent({ sender, call }: Sending): void {
     if (!isWrite(call)) return;
+    const leader = this.#leader;
+    if (leader !== sender) this.#fault(`${sender} sends a ${call.verb} while ${leader} holds the lease`);
+  }
+
+  /** The identity that holds the lease. */
+  get #leader(): unknown {
     const lease = this.#server.get(LEASES, { namespace: INSTALL.releaseNamespace, name: LEASE });
-    const { holderIdentity } = fieldsOf(lease?.spec);
-    if (holderIdentity !== sender)
-      this.#fault(`${sender} sends a ${call.verb} while ${holderIdentity} holds the lease`);
+    return fieldsOf(lease?.spec).holderIdentity;
   }
 
   /** @param sending undefined: the change of a test or of another party */
@@ -146,20 +159,14 @@ export class Ledger {
     const account = this.#account(uid);
     const request = object.metadata.annotations?.['grantry.dev/handled-rotate-now'];
     if (request !== account.cut.request) account.cut = { request, at: this.#time.now() };
-    // Known: the try of a rotation whose write has no answer makes another secret; the first secret of a client is kept.
-    if (sending === undefined || account.published.length > 0) return;
+    if (sending === undefined) return;
     const leader = `${sending.sender} in term ${sending.term}`;
-    const made = account.stored.get(leader) ?? new Set();
-    account.stored.set(leader, made);
-    const known = [...this.#values].map((value) => Buffer.from(secretVerifier(uid, value)).toString('hex'));
     const { verifiers = [] } = readVerifierSecret(object) ?? {};
     const newest = Buffer.from(verifiers[0]?.verifier ?? '').toString('hex');
-    if (!known.includes(newest)) made.add(newest);
-    // Known: a leader cannot know the first secret that another one stored and did not publish. It makes one as in a
-    // rotation, and so another where the write of that has no answer.
-    const [first] = account.stored.keys();
-    if (leader !== first) return;
-    const count = made.size;
+    const known = [...this.#values].map((value) => Buffer.from(secretVerifier(uid, value)).toString('hex'));
+    if (!known.includes(newest) && !account.stored.has(newest)) account.stored.set(newest, leader);
+    // A leader cannot know a secret that another one stored and did not write.
+    const count = [...account.stored.values()].filter((maker) => maker === leader).length;
     if (this.#stored.clientOf(uid) === undefined || count <= account.causes + this.#disturbances) return;
     this.#fault(`${leader} makes ${count} secrets of client ${uid}, which was asked for ${account.causes}`);
   }
@@ -198,18 +205,23 @@ export class Ledger {
       return;
     }
     this.#writtenByUs.add(object.metadata.uid);
+    if (this.#staged.has(value)) this.#fault(`${key} has the value that another party staged`);
     if (isFormer) return;
     const account = this.#account(uid);
     const current = account.published.at(-1);
     const now = this.#time.now();
     if (isNew) account.made += 1;
+    // A former leader's write. In a rotation the next leader has the same secret; a first one, and one after a cut, it
+    // replaces by its own, whose grace began when that was made.
+    const isLate = isNew && sending !== undefined && sending.sender !== this.#leader;
+    if (isLate) account.causes += 1;
     // The Secret of a deleted client is collected, and may be made again until the controller knows of the deletion.
     if (client !== undefined && account.made > account.causes + this.#disturbances) {
       this.#fault(`${key} has value ${account.made} of its client, which was asked for ${account.causes}`);
     }
     if (current?.value === value) return;
-    const published = { value, sentAt: sending?.sentAt ?? now, replacedAt: undefined };
-    const isRotated = current !== undefined && client !== undefined && !this.#isCut(client, current);
+    const published = { value, sentAt: sending?.sentAt ?? now, isLate, replacedAt: undefined };
+    const isRotated = current !== undefined && !current.isLate && client !== undefined && !this.#isCut(client, current);
     if (isRotated && this.isCalm) this.#checkServed(uid, current, value);
     if (current !== undefined) current.replacedAt = now;
     account.published.push(published);
@@ -240,9 +252,9 @@ export class Ledger {
       const secret = this.#stored.secret(secretNameOf(client));
       const present = secret && labelledUid(secret) === uid ? valueIn(secret) : undefined;
       for (const each of published) {
-        const { value, replacedAt } = each;
+        const { value, replacedAt, isLate } = each;
         const isInForce = value === present && secret !== undefined && this.#writtenByUs.has(secret.metadata.uid);
-        const inGrace = replacedAt !== undefined && now < replacedAt + grace - TOLERANCE;
+        const inGrace = replacedAt !== undefined && !isLate && now < replacedAt + grace - TOLERANCE;
         if ((!isInForce && !inGrace) || this.#isCut(client, each)) continue;
         if (this.#stored.accepts(uid, value, now)) continue;
         this.#fault(`a value of client ${uid} is not accepted ${isInForce ? 'though it is in force' : 'in its grace'}`);

@@ -5,6 +5,7 @@ import {
   CLIENT_LABEL,
   CLIENT_UID_LABEL,
   defaultSecretName,
+  stagedKey,
 } from '../../../src/admission/client-secrets/client-secret-manifest.ts';
 import { verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
 import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
@@ -110,10 +111,6 @@ function keyAfter(world: World, name: string, key: string): string {
   return present === undefined ? key : keyOf(present);
 }
 
-/**
- * Known fault, which histories do not leave out yet: a new leader whose watch of clients is behind takes the request before the
- * handled one for a new one. It makes a secret for that, and another once its watch has caught up.
- */
 function rotate(name: string, isCut: boolean): Act {
   return (world, number) => {
     const present = world.stored.client(name);
@@ -150,6 +147,14 @@ const tamper = patched((secret, number) => {
   const key = KEYS.find((each) => each in fieldsOf(secret.data)) ?? KEYS[0];
   return { data: dataOf(`another party's value, number ${number}, of 32 bytes`, key) };
 });
+/** Beside the client secret, where the next one is staged. */
+const tamperStage = (world: World, secret: KubernetesObject, number: number) => {
+  const value = Buffer.from(`staged by another party, number ${number}`).toString('base64url').slice(0, 43);
+  world.ledger.staged(value);
+  const data = Object.fromEntries(KEYS.map((key) => [stagedKey(key), Buffer.from(value).toString('base64')]));
+  world.server.merge(SECRETS, secret.metadata, { data }, 'kubectl');
+};
+const removeStage = patched(() => ({ data: Object.fromEntries(KEYS.map((key) => [stagedKey(key), null])) }));
 const unlabel = patched(() => ({ metadata: { labels: { [CLIENT_UID_LABEL]: null } } }));
 /**
  * Known fault, which histories leave out: a Secret, of a client or of its verifiers, that is made and removed in one gap of a
@@ -338,6 +343,8 @@ const BY_OTHERS: readonly Weighted[] = [
   [2, editing(ALL_NAMES)],
   [2, client.map((name) => [`overwrite the Secret of ${name}`, disturb(name, tamper)])],
   [2, client.map((name) => [`remove the Secret of ${name}`, disturb(name, removeSecret)])],
+  [2, client.map((name) => [`stage another secret in the Secret of ${name}`, disturb(name, tamperStage)])],
+  [1, client.map((name) => [`remove what is staged in the Secret of ${name}`, disturb(name, removeStage)])],
   [1, client.map((name) => [`unlabel the Secret of ${name}`, disturb(name, unlabel)])],
   [3, fc.tuple(secretName, some).map(([name, age]) => [`restore ${name} of ${age} changes ago`, restore(name, age)])],
   [

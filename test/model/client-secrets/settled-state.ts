@@ -78,18 +78,22 @@ function faultsOfTaken(
   const isOrphan = labelledName(secret) === client.metadata.name && stored.clientOf(labelledUid(secret)) === undefined;
   if (isOrphan && labelledUid(secret) !== undefined) return ['a Secret of its own is not taken over'];
   if (!isToldTaken(client)) return ['its status does not report that its name is taken'];
-  return isEndedUnderAnotherName(client, stored)
+  return isEndedUnderAnotherName(client, { stored, ledger })
     ? ['it still has its Secret under another name, and its secret ends']
     : [];
 }
 
-/** Its names are those that the controller wrote down. */
-function isEndedUnderAnotherName({ metadata: { uid, name } }: KubernetesObject, stored: StoredSecrets): boolean {
+/** Its names are those that the controller wrote down. What arrives late under one of them is not followed. */
+function isEndedUnderAnotherName(
+  { metadata: { uid, name } }: KubernetesObject,
+  { stored, ledger }: Pick<SettledStateOptions, 'stored' | 'ledger'>,
+): boolean {
   const [newest] = stored.verifiersOf(uid)?.verifiers ?? [];
   const verifierSecret = stored.verifierSecrets.find((each) => uidOfVerifierSecret(each) === uid);
   return readSecretNames(verifierSecret).some((known) => {
     const secret = stored.secret(known);
     if (newest?.expiresAt === undefined || secret === undefined || labelledUid(secret) !== uid) return false;
+    if (ledger.cameLate(secret)) return false;
     const isNewest = Buffer.from(newest.verifier).equals(secretVerifier(uid, valueIn(secret) ?? ''));
     return isNewest && labelledName(secret) === name;
   });
