@@ -305,7 +305,7 @@ describe('a rotation', () => {
     await controller.expectEventsOf('by-interval', ['SecretCreated', 'SecretRotated', 'PreviousSecretExpired']);
   });
 
-  it('on request waits for every replica, and writes the previous secret where the owner asks for it', async () => {
+  it('on request stages the next secret until every replica accepts it, also under another leader, and writes the previous one where the owner asks for it', async () => {
     let isBehind = false;
     let asked = 0;
     const served = new Map<string, object>();
@@ -320,7 +320,7 @@ describe('a rotation', () => {
       const revision = (await install.verifiers(uid))?.revision;
       if (!isBehind && revision !== undefined) served.set(uid, { generation: 1, secretRevision: revision });
     };
-    await install.start({ replicas: [replica] });
+    const first = await install.start({ replicas: [replica] });
     const spec = { auth: { clientSecret: { keys: { previousClientSecret: 'previous' } } } };
     await install.apply(team, 'asked', spec);
     const { metadata } = await install.whenCondition(team, 'asked', 'Programmed', 'Pending');
@@ -333,11 +333,16 @@ describe('a rotation', () => {
       await until('a new one is stored', async () => (await install.verifiers(metadata.uid))?.verifiers.length === 2);
       const before = asked;
       await until('the replica is asked again and again', () => asked > before + 2);
-      expect(await secretOf('asked')).toBe(old);
+      const during = (await install.secret(team, 'asked-oauth'))?.data ?? {};
+      expect([during['client-secret'], during.previous]).toEqual([old, undefined]);
+      await first.stop();
+      await install.start({ replicas: [replica] });
       isBehind = false;
-      await until('it is handed out', async () => (await secretOf('asked')) !== old);
-      expect(await install.accepts(metadata.uid, await secretOf('asked'))).toBe(true);
-      expect((await install.secret(team, 'asked-oauth'))?.data.previous).toBe(old);
+      await until('it is published', async () => (await secretOf('asked')) !== old);
+      const after = (await install.secret(team, 'asked-oauth'))?.data ?? {};
+      expect([after['client-secret'], after.previous]).toEqual([during['client-secret.next'], old]);
+      expect(after).not.toHaveProperty(['client-secret.next']);
+      expect(await install.accepts(metadata.uid, after['client-secret'])).toBe(true);
       const handled = async () => (await install.client(team, 'asked')).status.lastHandledRotateAt === 'monday';
       await until('status says so', handled);
     } finally {
@@ -388,6 +393,8 @@ describe('a rotation', () => {
     ['create Secret', 2],
     ['apply Secret', 1],
     ['apply Secret', 2],
+    ['apply Secret', 3],
+    ['apply Secret', 4],
   ])('is carried through by another controller where the first one died before %s number %i', async (dying, nth) => {
     const isFirst = dying === 'create Secret';
     const name = `died-${isFirst ? 'create' : 'apply'}-${nth}`;
@@ -399,15 +406,16 @@ describe('a rotation', () => {
     await own.apply(team, name, interval);
     const revisionOf = async () => (await own.verifiers((await own.client(team, name)).metadata.uid))?.revision ?? 0;
     let revision = 0;
+    let old: string | undefined;
     if (!isFirst) {
       await own.whenReady(team, name);
+      old = await secretOf(name);
       revision = await revisionOf();
       own.ahead = 49 * HOUR;
       await own.poke(team, name);
-      if (nth > 1) await own.passUnobserved((await own.client(team, name)).metadata.uid, revision);
+      if (nth > 2) await own.passUnobserved((await own.client(team, name)).metadata.uid, revision);
     }
     await until(`${dying} ${nth} is reached`, () => seen >= nth);
-    const old = await secretOf(name);
     revision = await revisionOf();
     await first.stop();
     await own.start();
