@@ -103,7 +103,6 @@ function firstStep(input: RotationInput): RotationStep {
     publishedRevision: present === undefined ? 0 : 1,
     // Annotations that are on the object before its first secret request no rotation.
     handled: requests,
-    writtenFields: undefined,
   };
   return step(input, { outcome: present === undefined ? 'created' : 'adopted', value, store });
 }

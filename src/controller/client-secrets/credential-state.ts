@@ -24,7 +24,6 @@ const ROTATED_AT = 'grantry.dev/rotated-at';
 const PUBLISHED_REVISION = 'grantry.dev/handed-out-revision';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';
 const HANDLED_ROTATE_NOW = 'grantry.dev/handled-rotate-now';
-const WRITTEN_FIELDS = 'grantry.dev/written-fields';
 const SECRET_NAMES = 'grantry.dev/secret-names';
 /** Bounds the reads of a reconcile: each name that the client does not give any more is one. */
 const SECRET_NAMES_MAX = 8;
@@ -40,11 +39,6 @@ export interface CredentialState extends ClientVerifiers {
   readonly publishedRevision: number;
   /** The rotation requests that have been handled. */
   readonly handled: RotationRequests;
-  /**
-   * The names of the keys, labels and annotations of the last write of the owner's Secret, as JSON (`fieldsWritten` in
-   * client-secret-object.ts); undefined when none is stored.
-   */
-  readonly writtenFields: string | undefined;
 }
 
 /**
@@ -66,7 +60,6 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
     rotatedAt: Number.isNaN(rotatedAt) ? 0 : rotatedAt,
     publishedRevision: Number(text(PUBLISHED_REVISION)) || 0,
     handled: { rotateAt: text(HANDLED_ROTATE_AT), rotateNow: text(HANDLED_ROTATE_NOW) },
-    writtenFields: text(WRITTEN_FIELDS),
   };
 }
 
@@ -116,7 +109,6 @@ export function verifierSecret(
         ...(state.publishedRevision > 0 && { [PUBLISHED_REVISION]: String(state.publishedRevision) }),
         ...(rotateAt !== undefined && { [HANDLED_ROTATE_AT]: rotateAt }),
         ...(rotateNow !== undefined && { [HANDLED_ROTATE_NOW]: rotateNow }),
-        ...(state.writtenFields !== undefined && { [WRITTEN_FIELDS]: state.writtenFields }),
         // Empty too: an annotation that a POST created is not removed by an apply that omits it.
         [SECRET_NAMES]: secretNames.join(','),
       },

@@ -5,7 +5,7 @@ import type { AcceptedVerifier } from '../../admission/client-secrets/client-ver
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
 import type { RotationStep } from './client-rotation.ts';
-import { secretText, writtenKeys } from './client-secret-object.ts';
+import { ownNames, secretText } from './client-secret-object.ts';
 import { indexOfSecret } from './credential-changes.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 
@@ -18,10 +18,14 @@ export function presentSecret(
     const text = secretText(secret, key);
     return text !== undefined && Buffer.byteLength(text) >= MINIMUM_SECRET_BYTES ? text : undefined;
   };
-  const texts = [clientSecretKeys(manifest.spec).clientSecret, ...writtenKeys(state?.writtenFields)].map(usable);
-  const newest = state?.verifiers[0];
-  const isNewest = (text: string) => newest !== undefined && matches(newest, client.uid, text);
-  return texts.find((text) => text !== undefined && isNewest(text)) ?? texts.find((text) => text !== undefined);
+  const current = usable(clientSecretKeys(manifest.spec).clientSecret);
+  const earlier = secret === undefined ? [] : ownNames(secret, 'data').map(usable);
+  const find = (verifiers: readonly AcceptedVerifier[]) =>
+    [current, ...earlier].find((text) =>
+      verifiers.some((each) => text !== undefined && matches(each, client.uid, text)),
+    );
+  const [newest, ...older] = state?.verifiers ?? [];
+  return find(newest === undefined ? [] : [newest]) ?? current ?? find(older);
 }
 
 /** Whether the owner's Secret holds a client secret that is not accepted. */

@@ -112,7 +112,7 @@ export class VerifierSecrets {
     if (this.secretNames(client.uid).every((name) => name === given)) await this.remove(client.uid);
     else if (state !== undefined) {
       const { rotatedAt, handled } = state;
-      const nothing = { verifiers: [], publishedRevision: 0, writtenFields: undefined };
+      const nothing = { verifiers: [], publishedRevision: 0 };
       await this.put(client, { ...nothing, rotatedAt, handled, revision: state.revision + 1 }, state);
     }
   }

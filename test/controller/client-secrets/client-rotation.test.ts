@@ -407,7 +407,7 @@ describe('the state of credentials', () => {
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
     owner.step();
     owner.step();
-    const state: CredentialState = { ...(owner.stored as CredentialState), writtenFields: 'fields' };
+    const state = owner.stored as CredentialState;
     expect(readCredentialState(secretOf(state))).toEqual({ uid: UID, ...state });
   });
 });
