@@ -6,7 +6,13 @@ type Calls = LeaderApiOptions['api'];
 
 const unplayed = () => Promise.reject(new Error('the test does not play this call'));
 /** To be spread where a test plays only some of them. */
-export const UNPLAYED: Calls = { get: unplayed, create: unplayed, apply: unplayed, delete: unplayed };
+export const UNPLAYED: Calls = {
+  get: unplayed,
+  create: unplayed,
+  apply: unplayed,
+  merge: unplayed,
+  delete: unplayed,
+};
 
 /** That of a leader who keeps its lease unless the test says otherwise. */
 export function leaderOver(api: Calls, assertHeld: () => void = () => {}): LeaderApi {

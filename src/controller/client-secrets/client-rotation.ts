@@ -38,7 +38,7 @@ export interface RotationInput extends Grace {
   readonly present: string | undefined;
   /** Whether that Secret is an orphan of a deleted client: its value is adopted, even if its verifier is not stored. */
   readonly isOrphan: boolean;
-  /** What is staged in that Secret. */
+  /** The secret of the newest verifier, where it is staged in that Secret. */
   readonly staged: string | undefined;
   /** A secret that this process generated and has not written yet, as far as it knows; its verifier may be stored. */
   readonly unwritten: string | undefined;
@@ -106,7 +106,6 @@ function firstStep(input: RotationInput): RotationStep {
     begunAt: undefined,
     // Annotations that are on the object before its first secret request no rotation.
     handled: requests,
-    writtenFields: undefined,
   };
   return step(input, { outcome: present === undefined ? 'created' : 'adopted', value, store });
 }
@@ -139,7 +138,8 @@ function continueRotation(
 
 /** The secret of the newest verifier, where it is staged or in memory; undefined: it is lost. */
 function newestSecret({ uid, staged, unwritten }: RotationInput, { verifiers }: CredentialState): string | undefined {
-  return [staged, unwritten].find((secret) => secret !== undefined && indexOfSecret(uid, secret, verifiers) === 0);
+  const isNewest = unwritten !== undefined && indexOfSecret(uid, unwritten, verifiers) === 0;
+  return staged ?? (isNewest ? unwritten : undefined);
 }
 
 /** The state after the newest secret is published: the others expire with the grace. */

@@ -1,17 +1,17 @@
 // The Secret in the owner's namespace as the controller applies it: the manifest of client-secret-manifest.ts
-// (admission) with owner references and base64 data. Detects drift of the present Secret, and fields that an earlier
-// apply wrote and this one does not. Pure.
+// (admission) with owner references and base64 data. Detects drift of the present Secret, and what the controller wrote
+// before and does not write any more. Pure.
 
 import {
   CLIENT_LABEL,
   CLIENT_UID_LABEL,
   clientSecretManifest,
   type SecretFacts,
-  STAGED_SUFFIX,
 } from '../../admission/client-secrets/client-secret-manifest.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
+import { FIELD_MANAGER, type PinnedPatch } from '../../kubernetes/api/kubernetes-api.ts';
 import {
   apiVersionOf,
   type KubernetesObject,
@@ -86,22 +86,15 @@ export function secretText(secret: KubernetesObject | undefined, key: string): s
   return found?.outcome === 'found' ? found.value : undefined;
 }
 
-/**
- * The owner references to remove from a Secret: of its own client where the deletion policy is `Retain`, and of
- * OAuthClients that no longer exist.
- * @param clientExists whether an OAuthClient with a uid exists, of any class
- */
-export function unwantedOwners(
+/** Whether an owner is the client itself where the deletion policy is `Retain`, or an OAuthClient that is gone. */
+function isUnwanted(
+  { apiVersion, kind, uid }: OwnerReference,
   { metadata }: ClientSecretObject,
-  present: KubernetesObject,
   clientExists: (uid: string) => boolean,
-): readonly OwnerReference[] {
-  const own = metadata.labels[CLIENT_UID_LABEL];
-  return (present.metadata.ownerReferences ?? []).filter(({ apiVersion, kind, uid }) => {
-    const isClient = kind === OAUTH_CLIENTS.kind && apiVersion.startsWith(`${OAUTH_CLIENTS.group}/`);
-    const isWanted = metadata.ownerReferences.some((wanted) => wanted.uid === uid);
-    return isClient && !isWanted && (uid === own || !clientExists(uid));
-  });
+): boolean {
+  const isClient = kind === OAUTH_CLIENTS.kind && apiVersion.startsWith(`${OAUTH_CLIENTS.group}/`);
+  const isWanted = metadata.ownerReferences.some((wanted) => wanted.uid === uid);
+  return isClient && !isWanted && (uid === metadata.labels[CLIENT_UID_LABEL] || !clientExists(uid));
 }
 
 /** Whether a field that the controller writes is missing or changed in the present Secret. Other fields are ignored. */
@@ -120,73 +113,50 @@ function contains(present: unknown, wanted: Texts): boolean {
   return Object.entries(wanted).every(([key, value]) => fields[key] === value);
 }
 
-/**
- * The names of the fields that a write sets, as JSON; the verifier Secret keeps them until the next write. Without the
- * key of a staged secret, which no POST creates.
- */
-export function fieldsWritten({ metadata, data }: ClientSecretObject): string {
-  const names = (texts: Texts) =>
-    Object.keys(texts)
-      .filter((name) => !name.endsWith(STAGED_SUFFIX))
-      .sort();
-  const { labels, annotations } = metadata;
-  return JSON.stringify({ data: names(data), labels: names(labels), annotations: names(annotations) });
-}
-
-/** The data keys in a result of `fieldsWritten`. */
-export function writtenKeys(written: string | undefined): readonly string[] {
-  const { data } = fieldsOf(written === undefined ? undefined : parsed(written));
-  return Array.isArray(data) ? data.filter((key) => typeof key === 'string') : [];
+/** The names under a field of a Secret that the controller wrote, as `managedFields` has them. @param path `data` … */
+export function ownNames({ metadata }: KubernetesObject, ...path: readonly string[]): readonly string[] {
+  const { managedFields } = fieldsOf(metadata);
+  const entries = (Array.isArray(managedFields) ? managedFields : []).map(fieldsOf);
+  const own = entries.filter(({ manager }) => manager === FIELD_MANAGER);
+  const sets = own.map(({ fieldsV1 }) => path.reduce((set, name) => fieldsOf(set[`f:${name}`]), fieldsOf(fieldsV1)));
+  return sets.flatMap(Object.keys).flatMap((name) => (name.startsWith('f:') ? name.slice(2) : []));
 }
 
 /**
- * The Secret with the fields that are to be removed, each with a changed value; undefined when there are none. When an
- * apply no longer contains a field, the API server removes it only if no other manager owns it, and the controller's
- * own first POST counts as another manager. An apply with another value makes the controller the only owner, so that
- * the next apply without the field removes it.
- * @param earlier.written the result of `fieldsWritten` for the previous write
- * @param earlier.owners the result of `unwantedOwners`
+ * The patch that removes from the present Secret what the controller wrote and `secret` leaves out, and unwanted owners.
+ * An apply alone removes a field only if no other entry of `managedFields` has it, and a POST makes one of its own.
+ * @param before the Secret before it was applied: its `managedFields` count
+ * @param clientExists whether an OAuthClient with a uid exists, of any class
+ * @returns undefined when nothing is left over
  */
-export function withEarlierFields(
+export function removal(
   secret: ClientSecretObject,
-  earlier: { readonly written: string | undefined; readonly owners: readonly OwnerReference[] },
-): ClientSecretObject | undefined {
-  const { written, owners } = earlier;
-  const before = fieldsOf(written === undefined ? undefined : parsed(written));
-  const { labels, annotations, ownerReferences } = secret.metadata;
-  const whole = {
-    data: withEmpty(secret.data, before.data),
-    labels: withEmpty(labels, before.labels),
-    annotations: withEmpty(annotations, before.annotations),
+  {
+    present,
+    before,
+    clientExists,
+  }: {
+    readonly present: KubernetesObject;
+    readonly before: KubernetesObject;
+    readonly clientExists: (uid: string) => boolean;
+  },
+): PinnedPatch | undefined {
+  const { namespace = '', name, resourceVersion, ownerReferences = [], ...there } = present.metadata;
+  const nulls = (own: readonly string[], wanted: Texts, texts: unknown) => {
+    const left = own.filter((name) => !Object.hasOwn(wanted, name) && Object.hasOwn(fieldsOf(texts), name));
+    return Object.fromEntries(left.map((name) => [name, null]));
   };
-  const isMore = [whole.data !== secret.data, whole.labels !== labels, whole.annotations !== annotations].some(Boolean);
-  if (!isMore && owners.length === 0) return undefined;
-  const metadata = {
-    ...secret.metadata,
-    labels: whole.labels,
-    annotations: whole.annotations,
-    ownerReferences: [...ownerReferences, ...owners.map(changedOwner)],
-  };
-  return { ...secret, metadata, data: whole.data };
-}
-
-/** The same owner with another `blockOwnerDeletion`, and without `controller`: one reference at most may have it. */
-function changedOwner({ controller: _, blockOwnerDeletion, ...client }: OwnerReference): OwnerReference {
-  return blockOwnerDeletion === false ? client : { ...client, blockOwnerDeletion: false };
-}
-
-function withEmpty(texts: Texts, earlier: unknown): Texts {
-  const names = Array.isArray(earlier) ? earlier.filter((name) => typeof name === 'string') : [];
-  const gone = names.filter((name) => !Object.hasOwn(texts, name));
-  return gone.length === 0 ? texts : { ...texts, ...Object.fromEntries(gone.map((name) => [name, ''])) };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const data = nulls(ownNames(before, 'data'), secret.data, present.data);
+  const labels = nulls(ownNames(before, 'metadata', 'labels'), secret.metadata.labels, there.labels);
+  const annotations = nulls(
+    ownNames(before, 'metadata', 'annotations'),
+    secret.metadata.annotations,
+    there.annotations,
+  );
+  const owners = ownerReferences.filter((owner) => !isUnwanted(owner, secret, clientExists));
+  const isClean = Object.keys({ ...data, ...labels, ...annotations }).length === 0;
+  if (isClean && owners.length === ownerReferences.length) return undefined;
+  return { metadata: { namespace, name, resourceVersion, labels, annotations, ownerReferences: owners }, data };
 }
 
 /** The client that the labels of a Secret name; undefined without both labels. */

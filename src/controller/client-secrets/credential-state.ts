@@ -23,7 +23,6 @@ const ROTATED_AT = 'grantry.dev/rotated-at';
 const BEGUN_AT = 'grantry.dev/rotation-begun-at';
 const HANDLED_ROTATE_AT = 'grantry.dev/handled-rotate-requested-at';
 const HANDLED_ROTATE_NOW = 'grantry.dev/handled-rotate-now';
-const WRITTEN_FIELDS = 'grantry.dev/written-fields';
 const SECRET_NAMES = 'grantry.dev/secret-names';
 /** Bounds the reads of a reconcile: each name that the client does not give any more is one. */
 const SECRET_NAMES_MAX = 8;
@@ -42,11 +41,6 @@ export interface CredentialState extends ClientVerifiers {
   readonly begunAt: number | undefined;
   /** The rotation requests that have been handled. */
   readonly handled: RotationRequests;
-  /**
-   * The names of the keys, labels and annotations of the last write of the owner's Secret, as JSON (`fieldsWritten` in
-   * client-secret-object.ts); undefined when none is stored.
-   */
-  readonly writtenFields: string | undefined;
 }
 
 /**
@@ -68,7 +62,6 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
     rotatedAt: Date.parse(text(ROTATED_AT) ?? '') || 0,
     begunAt: begunAt === undefined ? undefined : Date.parse(begunAt) || 0,
     handled: { rotateAt: text(HANDLED_ROTATE_AT), rotateNow: text(HANDLED_ROTATE_NOW) },
-    writtenFields: text(WRITTEN_FIELDS),
   };
 }
 
@@ -118,7 +111,6 @@ export function verifierSecret(
         ...(state.begunAt !== undefined && { [BEGUN_AT]: new Date(state.begunAt).toISOString() }),
         ...(rotateAt !== undefined && { [HANDLED_ROTATE_AT]: rotateAt }),
         ...(rotateNow !== undefined && { [HANDLED_ROTATE_NOW]: rotateNow }),
-        ...(state.writtenFields !== undefined && { [WRITTEN_FIELDS]: state.writtenFields }),
         // Empty too: an annotation that a POST created is not removed by an apply that omits it.
         [SECRET_NAMES]: secretNames.join(','),
       },

@@ -38,6 +38,5 @@ export function existingCredentials(
     // The controller does not rotate this Secret, so the requests so far count as handled. A later request alone is not
     // stored.
     handled: requests,
-    writtenFields: undefined,
   };
 }

@@ -6,12 +6,7 @@ import { clientSecretName } from '../../admission/client-secrets/client-secret-m
 import { secretOfAnother } from '../../admission/clients/credentials.ts';
 import type { Fault } from '../../admission/kinds/conditions.ts';
 import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts';
-import {
-  type KubernetesObject,
-  OAUTH_CLIENTS,
-  type OwnerReference,
-  SECRETS,
-} from '../../kubernetes/objects/resources.ts';
+import { type KubernetesObject, OAUTH_CLIENTS, SECRETS } from '../../kubernetes/objects/resources.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
@@ -19,13 +14,7 @@ import { isAlreadyExists, writeFault } from '../leadership/refused-calls.ts';
 import { type RotationRequests, rotationRequests } from '../reconciling/rotation-requests.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
 import { type RotationOutcome, type RotationStep, rotationStep } from './client-rotation.ts';
-import {
-  type ClientSecretObject,
-  clientSecretObject,
-  fieldsWritten,
-  hasDrifted,
-  unwantedOwners,
-} from './client-secret-object.ts';
+import { type ClientSecretObject, clientSecretObject, hasDrifted, removal } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
 import { endingCredentials } from './credential-changes.ts';
 import { type CredentialState, withSecretName } from './credential-state.ts';
@@ -70,9 +59,6 @@ interface Found {
 /** The desired Secret. */
 interface DesiredSecret {
   readonly secret: ClientSecretObject;
-  readonly writtenFields: string;
-  /** Owner references to remove. */
-  readonly owners: readonly OwnerReference[];
   /** Whether the Secret is to be written: it is missing, an orphan, or differs from the desired one. */
   readonly isDue: boolean;
 }
@@ -105,25 +91,23 @@ export class GeneratedSecrets {
     if (found.ownership === 'foreign') return await this.endWithGrace(subject);
     const step = await this.#step(subject, found);
     if (found.ownership === 'orphan' || UPON_REQUEST.includes(step.outcome)) await this.#assertCurrent(subject);
-    const desired = this.#desired(subject, found, step);
-    const { isDue, writtenFields } = desired;
+    const { secret, isDue } = this.#desired(subject, found, step);
     const done =
       step.outcome === 'kept' && isDue && unchangedCheck.wasReconciled(subject) ? 'drift_repaired' : step.outcome;
     const isRepair = done === 'drift_repaired' || done === 'repaired';
     const backoff = isRepair ? this.#contested.backoffUntil(client.uid) : undefined;
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
     if (OF_NEW_SECRETS.includes(step.outcome)) this.#unwritten.set(client.uid, step.next ?? step.value);
-    const stored = step.store && { ...step.store, ...(state === undefined && { writtenFields }) };
     // Before the Secret is written: a controller that continues from here knows its name.
     const names = withSecretName(verifiers.secretNames(client.uid), name);
-    if (stored === undefined) await verifiers.writeDown(client, names);
-    else await verifiers.put(client, stored, state, names);
-    const before = stored ?? state;
+    if (step.store === undefined) await verifiers.writeDown(client, names);
+    else await verifiers.put(client, step.store, state, names);
+    const before = step.store ?? state;
     let written = present;
     if (!clientExists(client.uid)) throw new StaleReadError(`OAuthClient ${subject.key}`);
-    if (isDue || before?.writtenFields !== writtenFields) {
+    if (isDue) {
       try {
-        written = await this.#write(desired, found, before);
+        written = await writeSecret(this.#options, secret, present);
       } catch (error) {
         // A Secret of this name exists. The next reconcile judges it as if nothing had been stored.
         if (found.isNew && isAlreadyExists(error)) await verifiers.remove(client.uid);
@@ -132,9 +116,7 @@ export class GeneratedSecrets {
     }
     if (isRepair) this.#contested.recordRepair(client.uid);
     const after = step.storeAfterWrite ?? before;
-    if (after !== undefined && (step.storeAfterWrite !== undefined || after.writtenFields !== writtenFields)) {
-      await verifiers.put(client, { ...after, writtenFields }, before);
-    }
+    if (step.storeAfterWrite !== undefined) await verifiers.put(client, step.storeAfterWrite, before);
     await verifiers.writeDown(client, await renamedSecrets.remove(subject));
     return {
       facts: { secret: () => written },
@@ -214,13 +196,12 @@ export class GeneratedSecrets {
     const { value: clientSecret, next: nextClientSecret } = step;
     const facts = { clientId: verdict.clientId, clientSecret, previousClientSecret, nextClientSecret, issuer };
     const secret = clientSecretObject({ object: verdict.object, manifest, facts, present: known, random });
-    const owners = present === undefined ? [] : unwantedOwners(secret, present, clientExists);
-    const isDue = present === undefined || ownership === 'orphan' || hasDrifted(secret, present) || owners.length > 0;
-    return { secret, writtenFields: fieldsWritten(secret), owners, isDue };
-  }
-
-  #write({ secret, owners }: DesiredSecret, { present }: Found, before: CredentialState | undefined) {
-    return writeSecret(this.#options.api, secret, { present, writtenBefore: before?.writtenFields, owners });
+    const isDue =
+      present === undefined ||
+      ownership === 'orphan' ||
+      hasDrifted(secret, present) ||
+      removal(secret, { present, before: present, clientExists }) !== undefined;
+    return { secret, isDue };
   }
 
   /**

@@ -97,7 +97,6 @@ export class IdentityCredentials {
       begunAt: undefined,
       // There is no secret to rotate: requests so far are none to a secret that the client gets later.
       handled: rotationRequests(object),
-      writtenFields: undefined,
     };
     await verifiers.put(client, next, state, []);
     return next;

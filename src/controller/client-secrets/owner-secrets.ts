@@ -4,14 +4,9 @@
 // resourceVersion).
 
 import { CLIENT_LABEL, CLIENT_UID_LABEL } from '../../admission/client-secrets/client-secret-manifest.ts';
-import {
-  type KubernetesObject,
-  type ObjectMeta,
-  type OwnerReference,
-  SECRETS,
-} from '../../kubernetes/objects/resources.ts';
+import { type KubernetesObject, type ObjectMeta, SECRETS } from '../../kubernetes/objects/resources.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { type ClientSecretObject, labelledClient, withEarlierFields } from './client-secret-object.ts';
+import { type ClientSecretObject, labelledClient, removal } from './client-secret-object.ts';
 import type { CredentialClient } from './credential-state.ts';
 
 /** The ownership of a Secret, from the view of one client. */
@@ -52,31 +47,20 @@ export function withoutForeignLabels({ apiVersion, kind, metadata }: KubernetesO
 }
 
 /**
- * Writes a Secret: creates it, or applies it to the object that was read and to no other.
+ * Writes a Secret: creates it, or applies it to the object that was read and to no other, and then removes what is left
+ * over. Not the other way: a value is never without a key.
  * @param present the Secret as it was just read, `own` or `orphan`; undefined when there is none
- * @param writtenBefore the result of `fieldsWritten` for the previous write
- * @param owners the result of `unwantedOwners`
- * @throws KubernetesError `AlreadyExists` or `Conflict` when the Secret changed since the read: requeue
+ * @param clientExists whether an OAuthClient with a uid exists, of any class
+ * @throws KubernetesError `AlreadyExists`, `Conflict` or `NotFound` when the Secret changed since the read: requeue
  */
 export async function writeSecret(
-  api: LeaderApi,
+  { api, clientExists }: { readonly api: LeaderApi; readonly clientExists: (uid: string) => boolean },
   secret: ClientSecretObject,
-  {
-    present,
-    writtenBefore: written,
-    owners,
-  }: {
-    readonly present: KubernetesObject | undefined;
-    readonly writtenBefore: string | undefined;
-    readonly owners: readonly OwnerReference[];
-  },
+  present: KubernetesObject | undefined,
 ): Promise<KubernetesObject> {
   if (present === undefined) return await api.create(SECRETS, { ...secret });
-  let { uid, resourceVersion } = present.metadata;
-  const whole = withEarlierFields(secret, { written, owners });
-  if (whole !== undefined) {
-    const metadata = { ...whole.metadata, uid, resourceVersion };
-    ({ uid, resourceVersion } = (await api.apply(SECRETS, { ...whole, metadata })).metadata);
-  }
-  return await api.apply(SECRETS, { ...secret, metadata: { ...secret.metadata, uid, resourceVersion } });
+  const { uid, resourceVersion } = present.metadata;
+  const applied = await api.apply(SECRETS, { ...secret, metadata: { ...secret.metadata, uid, resourceVersion } });
+  const leftOver = removal(secret, { present: applied, before: present, clientExists });
+  return leftOver === undefined ? applied : await api.merge(SECRETS, leftOver);
 }

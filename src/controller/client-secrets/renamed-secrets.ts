@@ -4,15 +4,13 @@
 // the Secret unless the deletion policy is `Retain` or another writer made it, according to `managedFields`.
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
-import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { quoted } from '../../admission/kinds/quoted.ts';
-import { FIELD_MANAGER } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, SECRETS } from '../../kubernetes/objects/resources.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
-import { labelledClient } from './client-secret-object.ts';
+import { labelledClient, ownNames } from './client-secret-object.ts';
 import type { CredentialClient } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 import type { VerifierSecrets } from './verifier-secrets.ts';
@@ -83,11 +81,9 @@ function isLabelledFor({ metadata }: KubernetesObject, { name, uid }: Credential
   return labelled?.name === name && labelled.uid === uid;
 }
 
-/** Whether `managedFields` names the controller as a manager of the Secret's data. */
-function isWrittenByController({ metadata }: KubernetesObject): boolean {
-  const { managedFields } = fieldsOf(metadata);
-  const entries = (Array.isArray(managedFields) ? managedFields : []).map(fieldsOf);
-  return entries.some(({ manager, fieldsV1 }) => manager === FIELD_MANAGER && 'f:data' in fieldsOf(fieldsV1));
+/** Whether the controller wrote any of the Secret's data. */
+function isWrittenByController(secret: KubernetesObject): boolean {
+  return ownNames(secret, 'data').length > 0;
 }
 
 /** Whether the Secret has an owner reference to the client, so that garbage collection deletes it with the client. */

@@ -3,13 +3,14 @@
 import {
   clientSecretKeys,
   MINIMUM_SECRET_BYTES,
-  stagedKey,
+  STAGED_SUFFIX,
 } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
+import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
 import type { RotationStep } from './client-rotation.ts';
-import { secretText, writtenKeys } from './client-secret-object.ts';
+import { ownNames, secretText } from './client-secret-object.ts';
 import { indexOfSecret } from './credential-changes.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 
@@ -22,18 +23,28 @@ export function presentSecret(
     const text = secretText(secret, key);
     return text !== undefined && Buffer.byteLength(text) >= MINIMUM_SECRET_BYTES ? text : undefined;
   };
-  const texts = [clientSecretKeys(manifest.spec).clientSecret, ...writtenKeys(state?.writtenFields)].map(usable);
-  const newest = state?.verifiers[0];
-  const isNewest = (text: string) => newest !== undefined && matches(newest, client.uid, text);
-  return texts.find((text) => text !== undefined && isNewest(text)) ?? texts.find((text) => text !== undefined);
+  const current = usable(clientSecretKeys(manifest.spec).clientSecret);
+  const earlier = (secret === undefined ? [] : ownNames(secret, 'data'))
+    .filter((key) => !key.endsWith(STAGED_SUFFIX))
+    .map(usable);
+  const find = (verifiers: readonly AcceptedVerifier[]) =>
+    [current, ...earlier].find((text) =>
+      verifiers.some((each) => text !== undefined && matches(each, client.uid, text)),
+    );
+  const [newest, ...older] = state?.verifiers ?? [];
+  return find(newest === undefined ? [] : [newest]) ?? current ?? find(older);
 }
 
-/** The secret that is staged in the owner's Secret. */
+/** The secret of the newest verifier, where it is staged in the owner's Secret, also beside an earlier key. */
 export function stagedSecret(
-  { manifest }: CredentialSubject,
+  { client, state }: CredentialSubject,
   secret: KubernetesObject | undefined,
 ): string | undefined {
-  return secretText(secret, stagedKey(clientSecretKeys(manifest.spec).clientSecret));
+  const [newest] = state?.verifiers ?? [];
+  const keys = Object.keys(fieldsOf(secret?.data)).filter((key) => key.endsWith(STAGED_SUFFIX));
+  return keys
+    .map((key) => secretText(secret, key))
+    .find((text) => text !== undefined && newest !== undefined && matches(newest, client.uid, text));
 }
 
 /** Whether the owner's Secret holds a client secret that is not accepted. */

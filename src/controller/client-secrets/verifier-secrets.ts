@@ -112,7 +112,7 @@ export class VerifierSecrets {
     if (this.secretNames(client.uid).every((name) => name === given)) await this.remove(client.uid);
     else if (state !== undefined) {
       const { rotatedAt, handled } = state;
-      const nothing = { verifiers: [], begunAt: undefined, writtenFields: undefined };
+      const nothing = { verifiers: [], begunAt: undefined };
       await this.put(client, { ...nothing, rotatedAt, handled, revision: state.revision + 1 }, state);
     }
   }

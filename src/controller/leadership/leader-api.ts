@@ -1,13 +1,13 @@
 // The API server for the leader: every write checks the lease first, and the result of every call is recorded for RBAC
 // denials. Whatever writes takes this class and no structural type, so that no write bypasses the lease.
 
-import type { KubernetesApi, NewObject, ObjectPlace } from '../../kubernetes/api/kubernetes-api.ts';
+import type { KubernetesApi, NewObject, ObjectPlace, PinnedPatch } from '../../kubernetes/api/kubernetes-api.ts';
 import type { KubernetesObject, Resource } from '../../kubernetes/objects/resources.ts';
 import type { Leadership } from './lease.ts';
 import type { RbacDenials, Right } from './rbac-denials.ts';
 
 export interface LeaderApiOptions {
-  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'delete'>;
+  readonly api: Pick<KubernetesApi, 'get' | 'create' | 'apply' | 'merge' | 'delete'>;
   readonly leadership: Pick<Leadership, 'assertHeld'>;
   readonly rights: Pick<RbacDenials, 'recordResult'>;
 }
@@ -44,6 +44,12 @@ export class LeaderApi {
     const { namespace } = object.metadata;
     const right = { verb: 'patch', resource, namespace, subresource: options?.subresource } as const;
     return await this.#tracked(right, this.#api.apply(resource, object, options));
+  }
+
+  async merge(resource: Resource, patch: PinnedPatch): Promise<KubernetesObject> {
+    this.#leadership.assertHeld();
+    const { namespace } = patch.metadata;
+    return await this.#tracked({ verb: 'patch', resource, namespace }, this.#api.merge(resource, patch));
   }
 
   async delete(

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { apiVersionOf, type KubernetesObject, type Resource, resourcePath, typed } from '../objects/resources.ts';
 import { connectionError, unreadable } from './api-errors.ts';
-import { APPLY, type Call, Calls, type CallsOptions } from './calls.ts';
+import { APPLY, type Call, Calls, type CallsOptions, MERGE_PATCH } from './calls.ts';
 import type { Request } from './connection.ts';
 import {
   FIELD_MANAGER,
@@ -14,6 +14,7 @@ import {
   type ListPage,
   type NewObject,
   type ObjectPlace,
+  type PinnedPatch,
   type Selection,
   type WatchFrame,
 } from './kubernetes-api.ts';
@@ -145,6 +146,13 @@ export class ApiClient implements KubernetesApi {
       },
       ...(['PATCH', path] as const),
     );
+  }
+
+  merge(resource: Resource, patch: PinnedPatch): Promise<KubernetesObject> {
+    const { namespace } = patch.metadata;
+    const path = `${resourcePath(resource, patch.metadata)}?fieldManager=${FIELD_MANAGER}`;
+    const call = { verb: 'patch', resource, namespace, body: patch, contentType: MERGE_PATCH };
+    return this.#object(call, 'PATCH', path);
   }
 
   async delete(

@@ -14,6 +14,8 @@ import { TokenBucket } from './token-bucket.ts';
 
 /** The content type of a server-side apply. */
 export const APPLY = 'application/apply-patch+yaml';
+/** That of a JSON merge patch (RFC 7396). */
+export const MERGE_PATCH = 'application/merge-patch+json';
 
 const CALL_MILLISECONDS = 10_000;
 const PER_SECOND = 200;

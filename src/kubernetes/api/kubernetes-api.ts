@@ -45,6 +45,12 @@ export interface NewObject {
   readonly [field: string]: unknown;
 }
 
+/** The fields of an object to be changed, and the version that is changed; null: the field is removed. */
+export interface PinnedPatch {
+  readonly metadata: ObjectPlace & { readonly resourceVersion: string; readonly [field: string]: unknown };
+  readonly [field: string]: unknown;
+}
+
 /** Every method throws KubernetesError for each failure that is not one of its return values. */
 export interface KubernetesApi {
   /** Throws with reason `OversizedAnswer` when the response has more than `maxBytes`, and reads no more of it. */
@@ -91,6 +97,12 @@ export interface KubernetesApi {
     object: NewObject,
     options?: { readonly subresource?: 'status' },
   ): Promise<KubernetesObject>;
+
+  /**
+   * A JSON merge patch (RFC 7396), which also removes what another manager wrote. Throws with reason `Conflict` unless
+   * `metadata.resourceVersion` is still the latest, and `NotFound` when the object is gone.
+   */
+  merge(resource: Resource, patch: PinnedPatch): Promise<KubernetesObject>;
 
   /** `gone`: the object did not exist. `changed`: its uid or version is another one, and it is not deleted. */
   delete(

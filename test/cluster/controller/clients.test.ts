@@ -5,7 +5,7 @@ import type { AcceptedVerifier } from '../../../src/admission/client-secrets/cli
 import type { ControllerSources } from '../../../src/processes/controller/controller-sources.ts';
 import { startReplica } from '../../controller/replicas/replica-servers.ts';
 import { until } from '../../until.ts';
-import { ClientInstall } from '../setup/client-controllers.ts';
+import { ClientInstall, type Write } from '../setup/client-controllers.ts';
 import { nextSecond } from '../setup/cluster.ts';
 import { FaultProxy, type SeenRequest, watchOf } from '../setup/fault-proxy.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
@@ -102,6 +102,63 @@ describe('a generated secret', () => {
     });
     expect(second?.metadata.labels).not.toHaveProperty('team');
     expect(second?.metadata.annotations ?? {}).not.toHaveProperty('note');
+  });
+
+  it.each([
+    ['was created', 'made', async () => {}],
+    [
+      'was created and applied since',
+      'applied',
+      async (name: string) => {
+        const secretTemplate = { labels: { team: 'one' } };
+        await install.apply(team, name, { auth: { clientSecret: { secretTemplate } } });
+        const labels = async () => (await install.secret(team, `${name}-oauth`))?.metadata.labels;
+        await until('it has the label', async () => (await labels())?.team === 'one');
+      },
+    ],
+    [
+      'was written by another writer too',
+      'restored',
+      async (name: string) => {
+        const texts = Object.entries((await install.secret(team, `${name}-oauth`))?.data ?? {});
+        const data = Object.fromEntries(texts.map(([key, text]) => [key, Buffer.from(text).toString('base64')]));
+        await cluster.apply({ ...secretManifest(`${name}-oauth`, {}), stringData: undefined, data });
+      },
+    ],
+  ])('that %s leaves nothing under a key that its owner renames, and the value stays', async (_, how, happens) => {
+    const name = `renamed-${how}`;
+    await install.start();
+    await install.apply(team, name);
+    await install.whenReady(team, name);
+    const first = await install.secret(team, `${name}-oauth`);
+    await happens(name);
+    await install.apply(team, name, { auth: { clientSecret: { keys: { clientSecret: 'KEY' } } } });
+    const data = async () => (await install.secret(team, `${name}-oauth`))?.data ?? {};
+    await until('the former key is gone', async () => !('client-secret' in (await data())));
+    const { 'client-secret': value, ...others } = first?.data ?? {};
+    expect(await data()).toEqual({ ...others, KEY: value });
+    expect((await install.secret(team, `${name}-oauth`))?.metadata.labels).toEqual(first?.metadata.labels);
+  });
+
+  it('whose key is renamed has its value under both keys where a controller dies in between, and the next one removes the former', async () => {
+    const own = await ClientInstall.make(cluster);
+    let isDead = false;
+    const diesBefore = ({ verb }: Write) => {
+      isDead ||= verb === 'merge';
+      return isDead;
+    };
+    const first = await own.start({ diesBefore });
+    await own.apply(team, 'between');
+    await own.whenReady(team, 'between');
+    const { 'client-secret': value, ...others } = (await own.secret(team, 'between-oauth'))?.data ?? {};
+    await own.apply(team, 'between', { auth: { clientSecret: { keys: { clientSecret: 'KEY' } } } });
+    await until('it died', () => isDead);
+    const data = async () => (await own.secret(team, 'between-oauth'))?.data ?? {};
+    expect(await data()).toEqual({ ...others, 'client-secret': value, KEY: value });
+    await first.stop();
+    await own.start();
+    await until('the former key is gone', async () => !('client-secret' in (await data())));
+    expect(await data()).toEqual({ ...others, KEY: value });
   });
 
   it('moves with its value to the name that its owner gives it', async () => {

@@ -12,7 +12,7 @@ import { SECRETS, SIGNING_KEYS } from '../../../src/kubernetes/objects/resources
 import { SharedReflector } from '../../../src/kubernetes/watch/shared-reflector.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../../src/oauth/registry/keys.ts';
 import { systemClock, systemRandom } from '../../../src/processes/lifecycle/machine.ts';
-import { leaderOver } from '../../controller/leader.ts';
+import { leaderOver, UNPLAYED } from '../../controller/leader.ts';
 import { until } from '../../until.ts';
 import { install } from '../setup/installation.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
@@ -59,6 +59,7 @@ class Leaders {
     for (const source of Object.values(sources)) source.start();
     await Promise.all(Object.values(sources).map((source) => source.whenSynced()));
     const api = leaderOver({
+      ...UNPLAYED,
       get: (...at) => this.#client.get(...at),
       create: (...object) => this.#client.create(...object),
       apply: async (...object) => {

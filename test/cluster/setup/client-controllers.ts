@@ -29,7 +29,7 @@ const UNOBSERVED = 6000;
 
 /** One write of a controller, in the order in which they were asked for. */
 export interface Write {
-  readonly verb: 'create' | 'apply' | 'delete';
+  readonly verb: 'create' | 'apply' | 'merge' | 'delete';
   readonly kind: string;
   readonly name: string;
 }
@@ -159,6 +159,10 @@ export class ClientInstall {
       apply: (resource, object, options) =>
         written({ verb: 'apply', kind: resource.kind, name: object.metadata.name }, resource, () =>
           connection.apply(resource, object, options),
+        ),
+      merge: (resource, patch) =>
+        written({ verb: 'merge', kind: resource.kind, name: patch.metadata.name }, resource, () =>
+          connection.merge(resource, patch),
         ),
       delete: (resource, at) =>
         written({ verb: 'delete', kind: resource.kind, name: at.name }, resource, () =>

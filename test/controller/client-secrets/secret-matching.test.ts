@@ -1,20 +1,71 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { nextVerifier } from '../../../src/controller/client-secrets/credential-changes.ts';
 import type { CredentialSubject } from '../../../src/controller/client-secrets/credential-subject.ts';
-import { presentSecret } from '../../../src/controller/client-secrets/secret-matching.ts';
+import { presentSecret, stagedSecret } from '../../../src/controller/client-secrets/secret-matching.ts';
+import { FIELD_MANAGER } from '../../../src/kubernetes/api/kubernetes-api.ts';
+import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 
 const UID = 'a3f1c2d4-0000-4000-8000-000000000001';
 const PRESENT = 'p'.repeat(43);
 
-it('given a key that was renamed while a rotation is pending → the present secret is found under the former key', () => {
-  const present = nextVerifier(UID, PRESENT, []);
-  const pending = nextVerifier(UID, 'n'.repeat(43), [present]);
-  const subject = {
-    client: { namespace: 'shop', name: 'web', uid: UID },
-    manifest: { spec: { auth: { method: 'client_secret_basic' } } },
-    state: { verifiers: [pending, present], writtenFields: JSON.stringify({ data: ['password'] }) },
-  } as unknown as CredentialSubject;
-  const data = { password: Buffer.from(PRESENT).toString('base64') };
-  const metadata = { name: 'web-oauth', uid: '1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
-  expect(presentSecret(subject, { apiVersion: 'v1', kind: 'Secret', metadata, data })).toBe(PRESENT);
+const NEXT = 'n'.repeat(43);
+const [BEFORE, AFTER] = [nextVerifier(UID, PRESENT, []), { ...nextVerifier(UID, NEXT, []), revision: 2 }];
+/** A rotation is pending. */
+const SUBJECT = {
+  client: { namespace: 'shop', name: 'web', uid: UID },
+  manifest: { spec: { auth: { method: 'client_secret_basic' } } },
+  state: { verifiers: [AFTER, BEFORE] },
+} as unknown as CredentialSubject;
+
+/** @param own the keys that the controller wrote */
+function secretOf(texts: Record<string, string>, own: readonly string[]): KubernetesObject {
+  const data = Object.fromEntries(
+    Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+  );
+  const fieldsV1 = { 'f:data': Object.fromEntries(own.map((key) => [`f:${key}`, {}])) };
+  const managedFields = [{ manager: FIELD_MANAGER, fieldsV1 }];
+  const metadata = {
+    name: 'web-oauth',
+    uid: '1',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    managedFields,
+  };
+  return { apiVersion: 'v1', kind: 'Secret', metadata, data };
+}
+
+describe('a key that was renamed while a rotation is pending', () => {
+  const found = (texts: Record<string, string>, own: readonly string[]) => presentSecret(SUBJECT, secretOf(texts, own));
+
+  it('the staged secret is not the present one', () => {
+    const texts = { 'password.next': NEXT, password: PRESENT };
+    expect(found(texts, Object.keys(texts))).toBe(PRESENT);
+  });
+
+  it('the present secret is found under the former key', () => {
+    expect(found({ issuer: 'https://id.example.a-long-name', password: PRESENT }, ['issuer', 'password'])).toBe(
+      PRESENT,
+    );
+  });
+
+  it('a key of another writer → what is under it does not count', () => {
+    expect(found({ password: PRESENT }, [])).toBeUndefined();
+  });
+
+  it('no accepted secret under any key → none is found: no other text becomes the secret', () => {
+    expect(found({ 'cookie-secret': 'c'.repeat(43) }, ['cookie-secret'])).toBeUndefined();
+  });
+});
+
+describe('a staged secret', () => {
+  const found = (texts: Record<string, string>) => stagedSecret(SUBJECT, secretOf(texts, Object.keys(texts)));
+
+  it('is found beside the key, and beside the one that the key had before', () => {
+    expect([found({ 'client-secret.next': NEXT }), found({ 'password.next': NEXT })]).toEqual([NEXT, NEXT]);
+  });
+
+  it('counts by its verifier: no other text, and none under another key, is one', () => {
+    expect(found({ 'client-secret.next': 't'.repeat(43), next: NEXT, 'client-secret': NEXT })).toBeUndefined();
+    expect(found({ 'client-secret.next': PRESENT })).toBeUndefined();
+  });
 });

@@ -5,7 +5,7 @@ import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts
 import { StaleReadError } from '../../../src/controller/reconciling/stale-read.ts';
 import type { NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
-import { leaderOver } from '../leader.ts';
+import { leaderOver, UNPLAYED } from '../leader.ts';
 
 const OWNER = { namespace: 'shop', name: 'web', uid: 'u-1' };
 const STATE = {
@@ -13,7 +13,6 @@ const STATE = {
   verifiers: [],
   rotatedAt: 0,
   begunAt: undefined,
-  writtenFields: undefined,
   handled: { rotateAt: undefined, rotateNow: undefined },
 };
 
@@ -39,6 +38,7 @@ function behindAnother({
     return { ...other, ...object, metadata: { ...metadata, ...object.metadata, uid: 's-2', resourceVersion: '2' } };
   };
   const calls: LeaderApiOptions['api'] = {
+    ...UNPLAYED,
     get: async () => undefined,
     create: async (_, object) => written('create', object),
     apply: async (_, object) => written('apply', object),

@@ -23,7 +23,7 @@ import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
 import { aKey } from '../../oauth/values/signed-tokens.ts';
-import { leaderOver } from '../leader.ts';
+import { leaderOver, UNPLAYED } from '../leader.ts';
 
 const RELEASE = 'grantry-system';
 const TEAM = 'team';
@@ -72,6 +72,7 @@ class Install {
     const log = { info: () => {}, error: (line: object) => expect.fail(JSON.stringify(line)) };
     this.#controller = new ClientController({
       api: leaderOver({
+        ...UNPLAYED,
         get: async (resource, { namespace, name }) => this.#of(resource).get(`${namespace}/${name}`),
         create: async (resource, object) => {
           if (object.metadata.namespace === TEAM) await this.onItsWay();
@@ -308,7 +309,7 @@ describe('the controller of clients', () => {
     await install.lead();
     const handled = { rotateAt: undefined, rotateNow: undefined };
     const verifiers = [{ verifier: secretVerifier('gone', 'secret'), revision: 1 }];
-    const state = { revision: 1, verifiers, rotatedAt: 0, begunAt: undefined, handled, writtenFields: undefined };
+    const state = { revision: 1, verifiers, rotatedAt: 0, begunAt: undefined, handled };
     const owner = { namespace: TEAM, name: 'gone', uid: 'gone' };
     for (const _ of ['once', 'and again']) {
       const shared = { releaseNamespace: RELEASE, className: 'default' };

@@ -24,7 +24,6 @@ const CREDENTIALS: CredentialState = {
   rotatedAt: NOW - HOUR,
   begunAt: undefined,
   handled: { rotateAt: 'monday', rotateNow: undefined },
-  writtenFields: undefined,
 };
 
 function report(fields: Partial<ClientReport> = {}): ClientReport {

@@ -28,7 +28,7 @@ function clientAt(generation = 3): KubernetesObject {
 function credentials(revision: number, ...secrets: number[]): CredentialState {
   const verifiers = secrets.map((each) => ({ verifier: secretVerifier(UID, String(each)), revision: each }));
   const handled = { rotateAt: undefined, rotateNow: undefined };
-  return { revision, verifiers, rotatedAt: NOW, begunAt: undefined, handled, writtenFields: undefined };
+  return { revision, verifiers, rotatedAt: NOW, begunAt: undefined, handled };
 }
 
 const PRESENT = credentials(4, 2);

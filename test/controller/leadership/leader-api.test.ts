@@ -21,6 +21,7 @@ function leader() {
     get: send('get', FOUND),
     create: send('create', FOUND),
     apply: send('apply', FOUND),
+    merge: send('merge', FOUND),
     delete: send('delete', 'deleted' as const),
   };
   const api = leaderOver(calls, () => {
@@ -33,6 +34,7 @@ it.each<[string, (api: LeaderApi) => Promise<unknown>]>([
   ['create', (api) => api.create(SECRETS, { metadata: PLACE })],
   ['apply', (api) => api.apply(SECRETS, { metadata: PLACE })],
   ['apply', (api) => api.apply(OAUTH_CLIENTS, { metadata: PLACE, status: {} }, { subresource: 'status' })],
+  ['merge', (api) => api.merge(SECRETS, { metadata: { ...PLACE, resourceVersion: '1' } })],
   ['delete', (api) => api.delete(SECRETS, { ...PLACE, uid: 'u', resourceVersion: '1' })],
 ])('%s is sent by who holds the lease, and not by who lost it', async (verb, write) => {
   const { api, sent, state } = leader();

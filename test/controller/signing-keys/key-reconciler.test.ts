@@ -6,7 +6,7 @@ import { StaleReadError } from '../../../src/controller/reconciling/stale-read.t
 import { KeyReconciler } from '../../../src/controller/signing-keys/key-reconciler.ts';
 import { type Resource, SECRETS, SIGNING_KEYS } from '../../../src/kubernetes/objects/resources.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
-import { leaderOver } from '../leader.ts';
+import { leaderOver, UNPLAYED } from '../leader.ts';
 
 const NAMESPACE = 'auth';
 const RING = `${NAMESPACE}/default`;
@@ -28,6 +28,7 @@ class World {
   readonly #secrets = new PlayedObjects(SECRETS);
   readonly #reconciler = new KeyReconciler({
     api: leaderOver({
+      ...UNPLAYED,
       get: async () => undefined,
       create: async (resource, object) => this.#of(resource).put(object),
       apply: async (resource, object) => this.#of(resource).put(object),

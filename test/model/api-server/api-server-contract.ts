@@ -121,6 +121,21 @@ export function apiServerContract(name: string, start: () => Promise<ContractSer
         expect(await api.delete(SECRETS, { ...place, uid: made.metadata.uid })).toBe('gone');
       });
 
+      it('refuses a patch of another version, and of what is gone', async () => {
+        const { api, other, namespace } = await start();
+        const place = { namespace, name: 'web' };
+        const made = await api.create(SECRETS, secret(namespace, { a: TEXT }));
+        const { uid, resourceVersion } = made.metadata;
+        const patch = { metadata: { ...place, resourceVersion }, data: { a: null } };
+        const present = await other.merge(SECRETS, place, { data: { b: TEXT } });
+        await expect(api.merge(SECRETS, patch)).rejects.toMatchObject({ status: 409, reason: 'Conflict' });
+        expect(await api.get(SECRETS, place)).toEqual(present);
+        await api.delete(SECRETS, { ...place, uid });
+        await expect(api.merge(SECRETS, patch)).rejects.toMatchObject({ status: 404, reason: 'NotFound' });
+        await api.create(SECRETS, secret(namespace, { a: TEXT }));
+        await expect(api.merge(SECRETS, patch)).rejects.toMatchObject({ status: 409, reason: 'Conflict' });
+      });
+
       it('replaces a Lease by its latest version only', async () => {
         const { api, namespace } = await start();
         const metadata = { namespace, name: 'leader' };
@@ -150,6 +165,36 @@ export function apiServerContract(name: string, start: () => Promise<ContractSer
         expect(dataOf(await api.apply(SECRETS, secret(namespace, { a: TEXT })))).toEqual({ a: TEXT, b: TEXT });
         await api.apply(SECRETS, secret(namespace, { a: TEXT, b: '' }));
         expect(dataOf(await api.apply(SECRETS, secret(namespace, { a: TEXT })))).toEqual({ a: TEXT });
+      });
+
+      it('removes by a patch what a POST wrote, what another manager wrote too, and an owner; the rest has its owners', async () => {
+        const { api, other, namespace } = await start();
+        const place = { namespace, name: 'web' };
+        const owner = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name, uid: `uid-of-${name}` });
+        const metadata = { labels: { 'example.com/one': '1' }, ownerReferences: [owner('ours')] };
+        await api.create(SECRETS, secret(namespace, { a: TEXT, b: TEXT }, metadata));
+        await other.apply(SECRETS, secret(namespace, { b: TEXT, c: TEXT }, { ownerReferences: [owner('theirs')] }));
+        const { resourceVersion } = (await api.apply(SECRETS, secret(namespace, { a: TEXT }, metadata))).metadata;
+        const left = await api.merge(SECRETS, {
+          metadata: { ...place, resourceVersion, labels: {}, annotations: {}, ownerReferences: [owner('ours')] },
+          data: { b: null },
+        });
+        expect([dataOf(left), left.metadata.labels]).toEqual([{ a: TEXT, c: TEXT }, metadata.labels]);
+        expect([left.metadata.ownerReferences, left.metadata.annotations]).toEqual([[owner('ours')], undefined]);
+        expect(entriesOf(left)).toEqual(['other Apply f:c', 'ours Apply f:a', 'ours Update f:a']);
+        const none = { ...place, resourceVersion: left.metadata.resourceVersion, ownerReferences: [] };
+        expect((await api.merge(SECRETS, { metadata: none })).metadata.ownerReferences).toBeUndefined();
+      });
+
+      it('has no new entry for a patch that only removes', async () => {
+        const { api, namespace } = await start();
+        const { metadata } = await api.apply(SECRETS, secret(namespace, { a: TEXT, b: TEXT }));
+        const { name, resourceVersion } = metadata;
+        const patch = {
+          metadata: { namespace, name, resourceVersion, labels: {}, annotations: {}, ownerReferences: [] },
+        };
+        const left = await api.merge(SECRETS, { ...patch, data: { b: null } });
+        expect(entriesOf(left)).toEqual(['ours Apply f:a']);
       });
 
       it('keeps the fields of another manager, and takes one over by force', async () => {
@@ -187,15 +232,8 @@ export function apiServerContract(name: string, start: () => Promise<ContractSer
         const { api, other, namespace } = await start();
         const place = { namespace, name: 'web' };
         await api.apply(SECRETS, secret(namespace, { a: TEXT }));
-        const { metadata } = await other.merge(SECRETS, place, { data: { b: TEXT } });
-        const { managedFields } = metadata as unknown as {
-          managedFields: { manager: string; operation: string; fieldsV1: { 'f:data'?: Record<string, unknown> } }[];
-        };
-        const owned = managedFields.map(({ manager, operation, fieldsV1 }) => {
-          const names = Object.keys(fieldsV1['f:data'] ?? {}).filter((key) => key !== '.');
-          return `${manager === FIELD_MANAGER ? 'ours' : 'other'} ${operation} ${names}`;
-        });
-        expect(owned.sort()).toEqual(['other Update f:b', 'ours Apply f:a']);
+        const merged = await other.merge(SECRETS, place, { data: { b: TEXT } });
+        expect(entriesOf(merged)).toEqual(['other Update f:b', 'ours Apply f:a']);
       });
     });
 
@@ -289,6 +327,18 @@ export function apiServerContract(name: string, start: () => Promise<ContractSer
       });
     });
   });
+}
+
+/** The managers of the data, with its keys. */
+function entriesOf({ metadata }: KubernetesObject): readonly string[] {
+  const { managedFields } = metadata as unknown as {
+    managedFields: { manager: string; operation: string; fieldsV1: { 'f:data'?: Record<string, unknown> } }[];
+  };
+  const entries = managedFields.map(({ manager, operation, fieldsV1 }) => {
+    const names = Object.keys(fieldsV1['f:data'] ?? {}).filter((key) => key !== '.');
+    return `${manager === FIELD_MANAGER ? 'ours' : 'other'} ${operation} ${names}`;
+  });
+  return entries.sort();
 }
 
 async function take(frames: AsyncIterable<WatchFrame>, count: number): Promise<readonly WatchFrame[]> {

@@ -105,7 +105,7 @@ export class MemoryApiServer {
   /** JSON merge patch (RFC 7396). @throws ApiRefusal as `update` */
   merge(resource: Resource, place: ObjectPlace, patch: Fields, manager: string): KubernetesObject {
     const stored = this.#must(resource, place);
-    const next = merged(stored.object, patch) as Fields;
+    const next = clean(resource, merged(stored.object, patch) as Fields);
     assertPinned(stored.shown, { ...((patch.metadata ?? {}) as Partial<KubernetesObject['metadata']>) });
     const metadata = { ...(next.metadata as Fields), ...keptMetadata(stored.shown) };
     return this.#write(resource, stored, updated(stored, { ...next, metadata }, this.#writer(manager)), manager);
@@ -325,7 +325,9 @@ function keptMetadata({ metadata }: KubernetesObject): Fields {
 /** The object as it is stored: without what is empty or undefined, and without what the server keeps itself. */
 function clean(_resource: Resource, { apiVersion: _, kind: __, ...object }: Fields): Fields {
   const { resourceVersion: ___, managedFields: ____, ...metadata } = object.metadata as Fields;
-  return JSON.parse(JSON.stringify({ ...object, metadata })) as Fields;
+  const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  const kept = Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value)));
+  return JSON.parse(JSON.stringify({ ...object, metadata: kept })) as Fields;
 }
 
 function withDefaults(resource: Resource, { object, owners }: Owned): Owned {

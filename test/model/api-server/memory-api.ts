@@ -7,6 +7,7 @@ import {
   type ListPage,
   type NewObject,
   type ObjectPlace,
+  type PinnedPatch,
   type Selection,
   type WatchFrame,
 } from '../../../src/kubernetes/api/kubernetes-api.ts';
@@ -167,6 +168,13 @@ export class MemoryApi implements KubernetesApi {
     const { namespace, name } = object.metadata;
     return this.#carry({ verb: 'patch', resource, namespace, name }, () =>
       this.#server.apply(resource, object, { manager: this.#manager, subresource }),
+    );
+  }
+
+  merge(resource: Resource, patch: PinnedPatch): Promise<KubernetesObject> {
+    const { namespace, name } = patch.metadata;
+    return this.#carry({ verb: 'patch', resource, namespace, name }, () =>
+      this.#server.merge(resource, placeOf({ namespace, name }), patch, this.#manager),
     );
   }
 

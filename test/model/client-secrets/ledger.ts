@@ -62,8 +62,6 @@ export class Ledger {
   readonly #writtenByUs = new Set<string>();
   /** The uids of the Secrets that a controller ever wrote. */
   readonly #touched = new Set<string>();
-  /** The uids of clients, by those of the Secrets that were created for them. */
-  readonly #madeFor = new Map<string, string | undefined>();
   /** The uids of the Secrets that were created or taken over when their client named another one. */
   readonly #late = new Set<string>();
   /** What other parties staged. */
@@ -111,11 +109,6 @@ export class Ledger {
     return this.#touched.has(metadata.uid);
   }
 
-  /** The uid of the client that a Secret was created for. */
-  madeFor({ metadata }: KubernetesObject): string | undefined {
-    return this.#madeFor.get(metadata.uid);
-  }
-
   /** Whether a Secret was created or taken over when its client named another one already. */
   cameLate({ metadata }: KubernetesObject): boolean {
     return this.#late.has(metadata.uid);
@@ -149,7 +142,6 @@ export class Ledger {
       if (!change.isDeletion) this.#recordLate(change);
       if (!change.isDeletion) this.#recordValue(change, sending);
       if (isOurs) this.#touched.add(object.metadata.uid);
-      if (change.before === undefined) this.#madeFor.set(object.metadata.uid, labelledUid(object));
     } else if (!change.isDeletion) this.#recordVerifiers(change, sending);
     if (this.isCalm && isOurs) this.#checkAccepted();
   }

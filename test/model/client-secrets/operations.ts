@@ -11,7 +11,7 @@ import { verifierSecretName } from '../../../src/admission/client-secrets/client
 import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
 import { type KubernetesObject, OAUTH_CLIENTS, SECRETS } from '../../../src/kubernetes/objects/resources.ts';
 import type { FaultyLink, Kind } from './faulty-link.ts';
-import { KEYS, keyOf, secretNameOf, TEAM } from './stored-secrets.ts';
+import { KEYS, secretNameOf, TEAM } from './stored-secrets.ts';
 import { World } from './world.ts';
 
 const SECOND = 1000;
@@ -83,7 +83,7 @@ function edit(name: string, { secretName, key, grace, deletionPolicy }: Variant)
     if (secretName === 'shared') world.ledger.disturbed();
     const clientSecret = {
       ...(names[secretName] !== undefined && { secretName: names[secretName] }),
-      ...(keyAfter(world, name, key) !== KEYS[0] && { keys: { clientSecret: KEYS[1] } }),
+      ...(key !== KEYS[0] && { keys: { clientSecret: KEYS[1] } }),
       rotation: { gracePeriod: `${grace}s` },
       deletionPolicy,
     };
@@ -100,15 +100,6 @@ function isBackToFormer(world: World, name: string, secretName: string): boolean
   const isFormer = world.namedSecrets.has(`${name} ${secretName}`);
   world.namedSecrets.add(`${name} ${secretName}`);
   return present !== undefined && isFormer && secretNameOf(present) !== secretName;
-}
-
-/**
- * Known fault, which histories leave out: a value under a key that the client named later, or that a leader whose watch is
- * behind does not know of, is not found, and a new one is made. So a client keeps its key.
- */
-function keyAfter(world: World, name: string, key: string): string {
-  const present = world.stored.client(name);
-  return present === undefined ? key : keyOf(present);
 }
 
 function rotate(name: string, isCut: boolean): Act {

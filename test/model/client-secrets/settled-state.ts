@@ -62,9 +62,8 @@ function faultsOf(client: KubernetesObject, options: SettledStateOptions): reado
   const owners = (secret.metadata.ownerReferences ?? []).map((owner) => owner.uid);
   if (owners.includes(uid) === (settingsOf(client).deletionPolicy === 'Retain')) return ['its Secret has wrong owners'];
   const data = fieldsOf(secret.data);
-  // One that it took over keeps what a former client of its name had created.
-  const isKnown = ledger.isCalm && ledger.madeFor(secret) === uid;
-  if (isKnown && KEYS.some((key) => key !== keyOf(client) && key in data)) return ['its Secret has a key too many'];
+  if (ledger.isCalm && KEYS.some((key) => key !== keyOf(client) && key in data))
+    return ['its Secret has a key too many'];
   return [];
 }
 
