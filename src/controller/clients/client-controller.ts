@@ -132,7 +132,6 @@ export class ClientController {
     });
     this.#reconciler = new ClientReconciler({
       ...shared,
-      view: sources.clients,
       credentials,
       programmed,
       reports: this.#reports,
@@ -243,7 +242,7 @@ export class ClientController {
       const { uid } = object.metadata;
       this.#keys.delete(uid);
       this.#clients.delete(key);
-      this.#reconciler.forget(key, uid);
+      this.#reconciler.forget(uid);
       this.#reports.forget(uid);
       this.#cleanUps.add(uid);
     }
