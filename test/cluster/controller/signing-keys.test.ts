@@ -71,6 +71,7 @@ class Leaders {
     });
     const controller = new KeyController({
       api,
+      reader: this.#client,
       sources,
       releaseNamespace: this.namespace,
       clock,
