@@ -10,8 +10,7 @@ import { type KubernetesObject, OAUTH_CLIENTS } from '../../kubernetes/objects/r
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { fraction } from '../../oauth/values/backoff.ts';
 import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
-import { type CredentialOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
-import type { VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
+import { type CredentialOutcome, type StoredOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
 import type { EventFacts } from '../reconciling/events.ts';
@@ -28,7 +27,6 @@ export interface ClientReconcilerOptions {
   readonly api: LeaderApi;
   readonly clients: JudgedClients;
   readonly credentials: ClientSecrets;
-  readonly verifiers: VerifierSecrets;
   readonly programmed: ProgrammedClients;
   readonly reports: Pick<ReplicaReports, 'lastUsed' | 'notices'>;
   /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
@@ -97,9 +95,9 @@ export class ClientReconciler {
     }
   }
 
-  async #report(key: string, object: KubernetesObject, outcome: CredentialOutcome): Promise<number | undefined> {
-    const { facts, requeueAfter } = outcome;
-    const { clients, verifiers, programmed, clock } = this.#options;
+  async #report(key: string, object: KubernetesObject, outcome: StoredOutcome): Promise<number | undefined> {
+    const { facts, requeueAfter, state } = outcome;
+    const { clients, programmed, clock } = this.#options;
     const { uid, generation } = object.metadata;
     // Deleted, recreated or changed since it was read: the outcome is not about the present object, which is queued by
     // its change.
@@ -109,14 +107,13 @@ export class ClientReconciler {
     };
     const before = present();
     if (before === undefined) return undefined;
-    const state = verifiers.get(uid);
     const judge = (condition: Programmed) =>
       clients.verdict(key, { ...facts, ...storedFacts(state, clock.now()), programmed: condition });
     const unserved = judge(UNKNOWN);
     // A refused client is served by no replica: the earlier observation is void.
     if (unserved.client === undefined) {
       programmed.forget(uid);
-      return earliest(requeueAfter, await this.#write(before, unserved));
+      return earliest(requeueAfter, await this.#write(before, unserved, state));
     }
     const served = await programmed.of(object, state, before.status);
     const now = present();
@@ -124,13 +121,13 @@ export class ClientReconciler {
     const verdict = judge(served.programmed);
     if (!served.isTransient) {
       this.#behindSince.delete(uid);
-      return earliest(requeueAfter, await this.#write(now, verdict));
+      return earliest(requeueAfter, await this.#write(now, verdict, state));
     }
     const since = this.#behindSince.get(uid) ?? clock.now();
     this.#behindSince.set(uid, since);
     const waited = clock.now() - since;
     if (waited < REPORT_AFTER_MILLISECONDS) return POLL_MILLISECONDS;
-    return earliest(this.#pollBackoff(waited), earliest(requeueAfter, await this.#write(now, verdict)));
+    return earliest(this.#pollBackoff(waited), earliest(requeueAfter, await this.#write(now, verdict, state)));
   }
 
   /** With jitter: many clients may wait for the same replica. */
@@ -147,15 +144,19 @@ export class ClientReconciler {
   }
 
   /** @returns milliseconds until the status is due to change; undefined: never */
-  async #write(object: KubernetesObject, verdict: ClientVerdict): Promise<number | undefined> {
-    const { clock, reports, verifiers, grantsOf } = this.#options;
+  async #write(
+    object: KubernetesObject,
+    verdict: ClientVerdict,
+    state: StoredOutcome['state'],
+  ): Promise<number | undefined> {
+    const { clock, reports, grantsOf } = this.#options;
     const { status: before } = object;
     const { uid, generation = 1 } = object.metadata;
     const now = clock.now();
     const notices = reports.notices(uid, generation, before);
     const report = {
       verdict,
-      credentials: verdict.manifest === undefined ? undefined : verifiers.get(uid),
+      credentials: verdict.manifest === undefined ? undefined : state,
       notices: notices.flatMap(({ condition }) => condition ?? []),
       grants: verdict.manifest && grantsOf(verdict.object, verdict.manifest.spec),
     };
