@@ -53,6 +53,10 @@ class Install {
   readonly kept: string[] = [];
   /** What happens once, while the owner's Secret is read. */
   whileRead: (() => void) | undefined;
+  /** What happens while a verifier Secret is read. */
+  whileVerifiersRead = () => {};
+  /** Where the watch of the release namespace stands still; undefined: it follows. */
+  watched: readonly KubernetesObject[] | undefined;
   /** What happens once, while a verifier Secret is on its way to the API server. */
   onItsWay: (() => void) | undefined;
   /** The Secrets of the team that were written. */
@@ -83,6 +87,7 @@ class Install {
       api: leaderOver({
         get: async (resource, at) => {
           const found = this.#of(resource, at.namespace).get(objectKey(at));
+          if (resource.kind === SECRETS.kind && at.namespace === RELEASE) this.whileVerifiersRead();
           if (resource.kind !== SECRETS.kind || at.namespace !== TEAM) return found;
           this.reads.push(at.name);
           const happens = this.whileRead;
@@ -141,10 +146,11 @@ class Install {
   /** The watch of the release namespace, which is one by label. */
   get #listed() {
     const all = this.releaseSecrets;
-    const isListed = (object?: KubernetesObject) => object?.metadata.labels?.['grantry.dev/part'] !== undefined;
+    const isListed = (object: KubernetesObject) => object.metadata.labels?.['grantry.dev/part'] !== undefined;
+    const objects = () => this.watched ?? all.objects().filter(isListed);
     return {
-      get: (key: string) => (isListed(all.get(key)) ? all.get(key) : undefined),
-      objects: () => all.objects().filter(isListed),
+      get: (key: string) => objects().find(({ metadata }) => objectKey(metadata) === key),
+      objects,
       listen: (listener: Parameters<PlayedObjects['listen']>[0]) => all.listen(listener),
     };
   }
@@ -278,6 +284,30 @@ it.each([
     expect([install.accepted, install.written, install.errors]).toEqual([accepted, [], []]);
   },
 );
+
+it('a client that is deleted while its verifiers are read → nothing is written, and nothing is a failure', async () => {
+  await install.stop();
+  install.kept.length = install.written.length = 0;
+  install.whileVerifiersRead = () => install.clients.delete(`${TEAM}/web`);
+  await install.lead();
+  expect([install.accepted, install.kept, install.written, install.errors]).toEqual([undefined, ['deleted'], [], []]);
+});
+
+it('given a watch that is behind what a former leader stored → a rotation goes on from what is stored', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  await install.stop();
+  install.watched = install.releaseSecrets.objects();
+  const { stored } = install;
+  const owner = { namespace: TEAM, name: 'web', uid: 'uid-web' };
+  const state = { ...stored, revision: stored.revision + 1 };
+  const shared = { releaseNamespace: RELEASE, className: 'default' };
+  install.releaseSecrets.put(verifierSecret(owner, state, shared, ['web-oauth']));
+  const annotations = { 'grantry.dev/rotate-now': 'now' };
+  install.clients.put({ metadata: { namespace: TEAM, name: 'web', annotations } });
+  await install.lead();
+  expect([install.stored.handled.rotateNow, install.errors]).toEqual(['now', []]);
+});
 
 it('a secret whose verifier a former leader stored while the Secret was read is accepted', async () => {
   install.declare(MACHINE);
