@@ -7,14 +7,16 @@ import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import type { ReferencedSecret, References } from '../../admission/references/references.ts';
 import { type KubernetesObject, SECRETS } from '../../kubernetes/objects/resources.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
-import { accessFault } from '../leadership/refused-calls.ts';
+import { accessFault, isAlreadyExists } from '../leadership/refused-calls.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
+import { StaleReadError } from '../reconciling/stale-read.ts';
 import type { JudgedClients, OwnFacts } from '../verdicts/judged-clients.ts';
 import {
   type CredentialOutcome,
   type CredentialSubject,
   credentialClientOf,
+  type StoredOutcome,
   storedFacts,
 } from './credential-subject.ts';
 import { existingCredentials } from './existing-credentials.ts';
@@ -23,11 +25,14 @@ import { IdentityCredentials, type IdentityCredentialsOptions } from './identity
 import { ownershipOf } from './owner-secrets.ts';
 import { RenamedSecrets } from './renamed-secrets.ts';
 import { UnchangedCheck } from './unchanged-check.ts';
+import type { VerifierSecret } from './verifier-secret.ts';
+import type { VerifierSecrets } from './verifier-secrets.ts';
 
 export interface ClientSecretsOptions
   extends Omit<GeneratedSecretsOptions, 'unchangedCheck' | 'renamedSecrets'>,
     Omit<IdentityCredentialsOptions, 'unchangedCheck'> {
   readonly clients: JudgedClients;
+  readonly verifiers: VerifierSecrets;
   readonly record: (event: EventFacts) => void;
 }
 
@@ -58,42 +63,75 @@ export class ClientSecrets {
   }
 
   /** @throws KubernetesError, StaleReadError and LeadershipLostError; the next call continues from the writes so far */
-  async reconcileClientSecret(key: string, object: KubernetesObject): Promise<CredentialOutcome> {
+  async reconcileClientSecret(key: string, object: KubernetesObject): Promise<StoredOutcome> {
+    const client = credentialClientOf(object);
+    const verifiers = this.#options.verifiers.of(client);
+    const isNew = !verifiers.isThere;
     try {
-      return await this.#reconcile(key, object);
+      const outcome = await this.#reconcile(key, object, verifiers).catch(async (error: unknown) => {
+        if (!isNew || !isAlreadyExists(error)) throw error;
+        // The watch is behind, or does not list it: one from a backup may lack labels.
+        await verifiers.read();
+        return await this.#reconcile(key, object, verifiers);
+      });
+      return { ...outcome, state: verifiers.state };
     } catch (error) {
-      const fault = accessFault(error, credentialClientOf(object).namespace);
-      return { facts: { secret: () => 'withheld', faults: [fault] }, done: 'kept', requeueAfter: REFUSED_MILLISECONDS };
+      const facts = { secret: () => 'withheld' as const, faults: [accessFault(error, client.namespace)] };
+      return { facts, done: 'kept', requeueAfter: REFUSED_MILLISECONDS, state: verifiers.state };
     }
   }
 
-  async #reconcile(key: string, object: KubernetesObject): Promise<CredentialOutcome> {
-    const { clients, verifiers } = this.#options;
-    const client = credentialClientOf(object);
+  async #reconcile(key: string, object: KubernetesObject, verifiers: VerifierSecret): Promise<CredentialOutcome> {
+    const watched = this.#subject(key, object, verifiers);
     const secret = this.#metadataFor(object);
     const nothing: CredentialOutcome = { facts: { secret }, done: 'kept', requeueAfter: undefined };
-    const state = verifiers.get(client.uid);
-    const verdict = clients.verdict(key, { secret, ...PENDING, ...storedFacts(state, this.#now) });
-    const { manifest } = verdict;
-    const isAccepted = verdict.conditions[0]?.status === 'True';
     // A refused client keeps its credentials for when it is accepted again; it gets no new ones.
-    if (manifest === undefined || !isAccepted) return nothing;
-    const subject: CredentialSubject = { key, object, client, manifest, verdict, state };
-    if (!SECRET_METHODS.includes(manifest.spec.auth.method)) {
+    if (watched === undefined) return nothing;
+    if (!SECRET_METHODS.includes(watched.manifest.spec.auth.method)) {
       // First the Secrets: their names are written down beside the verifiers, which do not count any more.
-      await this.#renamedSecrets.remove(subject);
-      return { ...nothing, facts: { secret, ...(await this.#identities.reconcile(subject)) } };
+      await this.#renamedSecrets.remove(watched);
+      return { ...nothing, facts: { secret, ...(await this.#identities.reconcile(watched)) } };
     }
-    if (state !== undefined && !verifiers.isListed(client.uid)) await verifiers.put(client, state, state);
-    const unchanged = this.#unchangedCheck.unchanged(subject, this.#secretVersion(subject), this.#now);
-    if (unchanged !== undefined) {
-      const { withheld, requeueAfter } = unchanged;
-      return { ...nothing, ...(withheld !== undefined && { facts: { secret: () => withheld } }), requeueAfter };
-    }
+    const unchanged = this.#unchanged(watched);
+    if (unchanged !== undefined) return { ...nothing, ...unchanged };
+    // A new client has none: the POST shows whether that is so.
+    if (verifiers.isThere || this.#unchangedCheck.wasReconciled(watched)) await verifiers.read();
+    const subject = this.#subject(key, object, verifiers);
+    return subject === undefined ? nothing : { ...nothing, ...(await this.#reconcileSecret(subject)) };
+  }
+
+  async #reconcileSecret(subject: CredentialSubject): Promise<Partial<CredentialOutcome>> {
+    const { manifest, verdict, verifiers, state } = subject;
+    if (state !== undefined && !verifiers.isListed) await verifiers.put(state);
+    const unchanged = this.#unchanged(subject);
+    if (unchanged !== undefined) return unchanged;
     if (!hasGeneratedSecret(manifest.spec)) return await this.#reconcileExisting(subject);
     const refused = verdict.conditions.find(({ type, status }) => type === 'CredentialsReady' && status === 'False');
     if (refused?.reason === 'SecretNotOwned') return await this.#generated.endWithGrace(subject);
-    return refused === undefined ? await this.#generated.reconcile(subject) : nothing;
+    return refused === undefined ? await this.#generated.reconcile(subject) : {};
+  }
+
+  /**
+   * Undefined for a client that is refused.
+   * @throws StaleReadError when the client changed during a read: the change has a reconcile of its own
+   */
+  #subject(key: string, object: KubernetesObject, verifiers: VerifierSecret): CredentialSubject | undefined {
+    const { clients } = this.#options;
+    const { state } = verifiers;
+    if (clients.get(key) !== object) throw new StaleReadError(`OAuthClient ${key}`);
+    const facts = { secret: this.#metadataFor(object), ...PENDING, ...storedFacts(state, this.#now) };
+    const verdict = clients.verdict(key, facts);
+    const { manifest } = verdict;
+    if (manifest === undefined || verdict.conditions[0]?.status !== 'True') return undefined;
+    return { key, object, client: credentialClientOf(object), manifest, verdict, verifiers, state };
+  }
+
+  #unchanged(subject: CredentialSubject): Partial<CredentialOutcome> | undefined {
+    if (subject.verifiers.isThere && !subject.verifiers.isListed) return undefined;
+    const unchanged = this.#unchangedCheck.unchanged(subject, this.#secretVersion(subject), this.#now);
+    if (unchanged === undefined) return undefined;
+    const { withheld, requeueAfter } = unchanged;
+    return { ...(withheld !== undefined && { facts: { secret: () => withheld } }), requeueAfter };
   }
 
   /**
@@ -101,20 +139,20 @@ export class ClientSecrets {
    * change of the client during the read has a reconcile of its own.
    */
   async #reconcileExisting(subject: CredentialSubject): Promise<CredentialOutcome> {
-    const { object, client, manifest, verdict, state } = subject;
-    const { api, verifiers, clientExists } = this.#options;
+    const { object, client, manifest, verdict, verifiers, state } = subject;
+    const { api, clientExists } = this.#options;
     const name = clientSecretName(client.name, manifest.spec);
     const found = await api.get(SECRETS, { namespace: client.namespace, name });
     const secret = () => found as ReferencedSecret | undefined;
     // The client was deleted during the read, and its verifier Secret with it: a write now would leave an orphan.
     if (!clientExists(client.uid)) return { facts: { secret }, done: 'kept', requeueAfter: undefined };
     const credentials = existingSecret(verdict.object, manifest.spec, { secret, verifiersOf: () => [] });
-    if (credentials.state !== 'ready' || found === undefined) await verifiers.clear(client, name);
+    if (credentials.state !== 'ready' || found === undefined) await verifiers.clear(name);
     else {
       const at = { now: this.#now, requests: rotationRequests(object) };
       const next = existingCredentials(state, credentials.verifiers, at);
-      if (next !== undefined) await verifiers.put(client, next, state);
-      await verifiers.writeDown(client, await this.#renamedSecrets.remove(subject));
+      if (next !== undefined) await verifiers.put(next);
+      await verifiers.writeDown(await this.#renamedSecrets.remove(subject));
       const left = { ...subject, state: next ?? state };
       const withheld = withheldForm(manifest.spec, found);
       this.#unchangedCheck.record(left, found.metadata.resourceVersion, { withheld });

@@ -7,6 +7,7 @@ import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import type { OwnFacts } from '../verdicts/judged-clients.ts';
 import type { RotationOutcome } from './client-rotation.ts';
 import type { CredentialClient, CredentialState } from './credential-state.ts';
+import type { VerifierSecret } from './verifier-secret.ts';
 
 /** An accepted client with its manifest. */
 export interface CredentialSubject {
@@ -16,7 +17,8 @@ export interface CredentialSubject {
   readonly client: CredentialClient;
   readonly manifest: OAuthClientManifest;
   readonly verdict: ClientVerdict;
-  /** Undefined while the client has no stored credentials. */
+  readonly verifiers: VerifierSecret;
+  /** What it held when it was read: undefined while the client has no stored credentials. */
   readonly state: CredentialState | undefined;
 }
 
@@ -27,6 +29,11 @@ export interface CredentialOutcome {
   readonly done: RotationOutcome | 'drift_repaired';
   /** Milliseconds until the next reconcile; undefined when only a change causes one. */
   readonly requeueAfter: number | undefined;
+}
+
+/** With the stored credentials as the reconcile left them. */
+export interface StoredOutcome extends CredentialOutcome {
+  readonly state: CredentialState | undefined;
 }
 
 /** The namespace, name and uid of an OAuthClient. */

@@ -23,7 +23,6 @@ import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.
 import type { RenamedSecrets } from './renamed-secrets.ts';
 import { holdsUnacceptedSecret, presentSecret, previousOf, stagedSecret } from './secret-matching.ts';
 import type { UnchangedCheck } from './unchanged-check.ts';
-import type { VerifierSecrets } from './verifier-secrets.ts';
 
 export interface GeneratedSecretsOptions {
   readonly api: LeaderApi;
@@ -31,7 +30,6 @@ export interface GeneratedSecretsOptions {
   /** Metadata of the Secrets of all watched namespaces. */
   readonly secrets: ObjectView;
   readonly renamedSecrets: RenamedSecrets;
-  readonly verifiers: VerifierSecrets;
   readonly unchangedCheck: UnchangedCheck;
   /** Whether an OAuthClient with a uid exists, of any class. */
   readonly clientExists: (uid: string) => boolean;
@@ -84,8 +82,8 @@ export class GeneratedSecrets {
 
   /** Carries out one step of the rotation (client-rotation.ts), or repairs drift. */
   async reconcile(subject: CredentialSubject): Promise<CredentialOutcome> {
-    const { client, state } = subject;
-    const { renamedSecrets, unchangedCheck, verifiers, clientExists } = this.#options;
+    const { client, state, verifiers } = subject;
+    const { renamedSecrets, unchangedCheck, clientExists } = this.#options;
     const found = await this.#find(subject);
     const { name, present } = found;
     if (found.ownership === 'foreign') return await this.endWithGrace(subject);
@@ -99,9 +97,9 @@ export class GeneratedSecrets {
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
     if (OF_NEW_SECRETS.includes(step.outcome)) this.#unwritten.set(client.uid, step.next ?? step.value);
     // Before the Secret is written: a controller that continues from here knows its name.
-    const names = withSecretName(verifiers.secretNames(client.uid), name);
-    if (step.store === undefined) await verifiers.writeDown(client, names);
-    else await verifiers.put(client, step.store, state, names);
+    const names = withSecretName(verifiers.secretNames, name);
+    if (step.store === undefined) await verifiers.writeDown(names);
+    else await verifiers.put(step.store, names);
     const before = step.store ?? state;
     let written = present;
     if (!clientExists(client.uid)) throw new StaleReadError(`OAuthClient ${subject.key}`);
@@ -110,14 +108,14 @@ export class GeneratedSecrets {
         written = await writeSecret(this.#options, secret, present);
       } catch (error) {
         // A Secret of this name exists. The next reconcile judges it as if nothing had been stored.
-        if (found.isNew && isAlreadyExists(error)) await verifiers.remove(client.uid);
+        if (found.isNew && isAlreadyExists(error)) await verifiers.remove();
         return failed(writeFault(error, adviceOn({ ...subject, state: before }, present)), REFUSED_MILLISECONDS);
       }
     }
     if (isRepair) this.#contested.recordRepair(client.uid);
     const after = step.storeAfterWrite ?? before;
-    if (step.storeAfterWrite !== undefined) await verifiers.put(client, step.storeAfterWrite, before);
-    await verifiers.writeDown(client, await renamedSecrets.remove(subject));
+    if (step.storeAfterWrite !== undefined) await verifiers.put(step.storeAfterWrite);
+    await verifiers.writeDown(await renamedSecrets.remove(subject));
     return {
       facts: { secret: () => written },
       done,
@@ -130,14 +128,14 @@ export class GeneratedSecrets {
    * secrets, so they expire with the grace. Nothing expires while the client still has its Secret under another name,
    * as after a rename to a name that is taken.
    */
-  async endWithGrace({ client, manifest, state }: CredentialSubject): Promise<CredentialOutcome> {
-    const { renamedSecrets, verifiers } = this.#options;
+  async endWithGrace(subject: CredentialSubject): Promise<CredentialOutcome> {
+    const { client, manifest, state, verifiers } = subject;
     const name = clientSecretName(client.name, manifest.spec);
-    const hasAnother = state !== undefined && (await renamedSecrets.of(client, name)) !== undefined;
+    const hasAnother = state !== undefined && (await this.#options.renamedSecrets.of(subject, name)) !== undefined;
     if (state === undefined || hasAnother) return failed(secretOfAnother(name), undefined);
     const gracePeriodSeconds = gracePeriodOf(manifest);
     const ending = endingCredentials(state, { now: this.#now, gracePeriodSeconds });
-    if (ending !== undefined) await verifiers.put(client, ending, state);
+    if (ending !== undefined) await verifiers.put(ending);
     const end = Math.max(...(ending ?? state).verifiers.map(({ expiresAt = 0 }) => expiresAt));
     const isOver = end <= this.#now;
     const more = isOver
@@ -146,14 +144,15 @@ export class GeneratedSecrets {
     return failed(secretOfAnother(name, more), isOver ? undefined : end - this.#now);
   }
 
-  async #find({ client, manifest, state }: CredentialSubject): Promise<Found> {
+  async #find(subject: CredentialSubject): Promise<Found> {
+    const { client, manifest, state } = subject;
     const { api, renamedSecrets, secrets, clientExists } = this.#options;
     const name = clientSecretName(client.name, manifest.spec);
     // A new client most likely has no Secret yet, as the cache shows; if the cache is stale, the create fails.
     const isNew = state === undefined && secrets.get(`${client.namespace}/${name}`) === undefined;
     const present = isNew ? undefined : await api.get(SECRETS, { namespace: client.namespace, name });
     const ownership = present && ownershipOf(present.metadata, client, clientExists);
-    const known = present ?? (await renamedSecrets.of(client, name));
+    const known = present ?? (await renamedSecrets.of(subject, name));
     return { name, present, ownership, known, isNew };
   }
 

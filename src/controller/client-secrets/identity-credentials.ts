@@ -14,12 +14,10 @@ import type { JudgedClients, OwnFacts } from '../verdicts/judged-clients.ts';
 import type { CredentialState } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 import type { UnchangedCheck } from './unchanged-check.ts';
-import type { VerifierSecrets } from './verifier-secrets.ts';
 
 export interface IdentityCredentialsOptions {
   readonly api: LeaderApi;
   readonly clients: JudgedClients;
-  readonly verifiers: VerifierSecrets;
   /** Metadata of the ConfigMaps in the namespaces of clients. */
   readonly configMaps: Pick<ObjectView, 'get'>;
   readonly unchangedCheck: UnchangedCheck;
@@ -37,7 +35,7 @@ export class IdentityCredentials {
   /**
    * Stores the keys or accounts that there are now, or removes what is stored.
    * @returns the facts for the client's next verdict
-   * @throws KubernetesError and StaleReadError as VerifierSecrets does: requeue
+   * @throws KubernetesError and StaleReadError as VerifierSecret does: requeue
    */
   async reconcile(subject: CredentialSubject): Promise<Pick<OwnFacts, 'configMap'>> {
     const { manifest, verdict } = subject;
@@ -58,12 +56,11 @@ export class IdentityCredentials {
    * ConfigMap that was read at this version before is not read again.
    */
   async #reconcileConfigMap(subject: CredentialSubject, name: string): Promise<Pick<OwnFacts, 'configMap'>> {
-    const { api, configMaps, unchangedCheck, clientExists, clock, verifiers } = this.#options;
-    const { client, manifest, verdict } = subject;
+    const { api, configMaps, unchangedCheck, clientExists, clock } = this.#options;
+    const { client, manifest, verdict, verifiers } = subject;
     const { namespace, uid } = client;
     const listed = configMaps.get(`${namespace}/${name}`)?.metadata.resourceVersion;
-    const isListed = verifiers.isListed(uid);
-    if (isListed && unchangedCheck.unchanged(subject, listed, clock.now()) !== undefined) return {};
+    if (verifiers.isListed && unchangedCheck.unchanged(subject, listed, clock.now()) !== undefined) return {};
     const found = await api.get(CONFIG_MAPS, { namespace, name });
     const configMap = () => found as ReferencedConfigMap | undefined;
     // The client was deleted during the read, and its verifier Secret with it: a write now would leave an orphan.
@@ -78,27 +75,27 @@ export class IdentityCredentials {
 
   /** @returns what is stored now; undefined when nothing is */
   async #store(
-    { object, client, state }: CredentialSubject,
+    { object, verifiers }: CredentialSubject,
     credentials: Credentials | undefined,
   ): Promise<CredentialState | undefined> {
-    const { verifiers, clock } = this.#options;
     const identity = identityOf(credentials);
+    const isStored = () => verifiers.isListed && identity !== undefined && hasOnly(identity, verifiers.state);
+    if (!isStored() && verifiers.isThere) await verifiers.read();
+    if (isStored()) return verifiers.state;
     if (identity === undefined) {
-      await verifiers.remove(client.uid);
+      await verifiers.remove();
       return undefined;
     }
-    const isStored = state !== undefined && state.verifiers.length === 0 && isSameIdentity(state, identity);
-    if (isStored && verifiers.isListed(client.uid)) return state;
     const next: CredentialState = {
       ...identity,
-      revision: (state?.revision ?? 0) + 1,
+      revision: (verifiers.state?.revision ?? 0) + 1,
       verifiers: [],
-      rotatedAt: clock.now(),
+      rotatedAt: this.#options.clock.now(),
       begunAt: undefined,
       // There is no secret to rotate: requests so far are none to a secret that the client gets later.
       handled: rotationRequests(object),
     };
-    await verifiers.put(client, next, state, []);
+    await verifiers.put(next, []);
     return next;
   }
 }
@@ -111,6 +108,7 @@ function identityOf(credentials: Credentials | undefined): StoredIdentity | unde
   return serviceAccounts && { serviceAccounts };
 }
 
-function isSameIdentity(one: StoredIdentity, other: StoredIdentity): boolean {
-  return JSON.stringify(identityTexts(one)) === JSON.stringify(identityTexts(other));
+function hasOnly(identity: StoredIdentity, state: CredentialState | undefined): boolean {
+  if (state?.verifiers.length !== 0) return false;
+  return JSON.stringify(identityTexts(state)) === JSON.stringify(identityTexts(identity));
 }

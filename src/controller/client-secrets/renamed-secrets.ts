@@ -13,11 +13,9 @@ import { StaleReadError } from '../reconciling/stale-read.ts';
 import { labelledClient, ownNames } from './client-secret-object.ts';
 import type { CredentialClient } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
-import type { VerifierSecrets } from './verifier-secrets.ts';
 
 export interface RenamedSecretsOptions {
   readonly api: LeaderApi;
-  readonly verifiers: Pick<VerifierSecrets, 'secretNames'>;
   readonly record: (event: EventFacts) => void;
 }
 
@@ -29,8 +27,11 @@ export class RenamedSecrets {
   }
 
   /** The Secret that the client had under another name than `name`, before its owner renamed it. */
-  async of(client: CredentialClient, name: string): Promise<KubernetesObject | undefined> {
-    const found = await this.#others(client, name);
+  async of(
+    subject: Pick<CredentialSubject, 'client' | 'verifiers'>,
+    name: string,
+  ): Promise<KubernetesObject | undefined> {
+    const found = await this.#others(subject, name);
     // A copy may be outdated: it is used only where the original is gone.
     return found.find(isWrittenByController) ?? found[0];
   }
@@ -40,12 +41,14 @@ export class RenamedSecrets {
    * @returns the names that stay written down
    * @throws StaleReadError when a Secret changed since the read: requeue
    */
-  async remove({ object, client, manifest: { spec } }: CredentialSubject): Promise<readonly string[]> {
-    const known = this.#options.verifiers.secretNames(client.uid);
+  async remove(subject: CredentialSubject): Promise<readonly string[]> {
+    const { object, client, manifest, verifiers } = subject;
+    const { spec } = manifest;
+    const known = verifiers.secretNames;
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return known;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
     const kept = needsSecret ? clientSecretName(client.name, spec) : undefined;
-    for (const found of await this.#others(client, kept)) {
+    for (const found of await this.#others(subject, kept)) {
       if (!isWrittenByController(found)) this.#reportForeign(object, found);
       // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
       else if (hasGeneratedSecret(spec) || isOwnedBy(found, client)) await this.#delete(found);
@@ -54,9 +57,12 @@ export class RenamedSecrets {
   }
 
   /** The Secrets under the names that are written down, except `kept`, where they still have the client's labels. */
-  async #others(client: CredentialClient, kept: string | undefined): Promise<readonly KubernetesObject[]> {
+  async #others(
+    { client, verifiers }: Pick<CredentialSubject, 'client' | 'verifiers'>,
+    kept: string | undefined,
+  ): Promise<readonly KubernetesObject[]> {
     const found: KubernetesObject[] = [];
-    for (const name of this.#options.verifiers.secretNames(client.uid)) {
+    for (const name of verifiers.secretNames) {
       if (name === kept) continue;
       const secret = await this.#options.api.get(SECRETS, { namespace: client.namespace, name });
       if (secret !== undefined && isLabelledFor(secret, client)) found.push(secret);

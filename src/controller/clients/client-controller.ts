@@ -119,9 +119,10 @@ export class ClientController {
       onChange: ({ metadata }) => this.#queue.add(objectKey(metadata)),
     });
     const programmed = new ProgrammedClients(options.observed, clock);
-    const shared = { api, clients: this.#clients, verifiers: this.#verifiers, clock };
+    const shared = { api, clients: this.#clients, clock };
     const credentials = new ClientSecrets({
       ...shared,
+      verifiers: this.#verifiers,
       issuer: install.issuer,
       secrets: sources.secrets,
       configMaps: sources.configMaps,
@@ -132,7 +133,6 @@ export class ClientController {
     });
     this.#reconciler = new ClientReconciler({
       ...shared,
-      view: sources.clients,
       credentials,
       programmed,
       reports: this.#reports,
@@ -243,7 +243,7 @@ export class ClientController {
       const { uid } = object.metadata;
       this.#keys.delete(uid);
       this.#clients.delete(key);
-      this.#reconciler.forget(key, uid);
+      this.#reconciler.forget(uid);
       this.#reports.forget(uid);
       this.#cleanUps.add(uid);
     }
@@ -266,18 +266,17 @@ export class ClientController {
     const labelled = labelledClient(object.metadata) ?? (before && labelledClient(before.metadata));
     const client = labelled && this.#keys.get(labelled.uid);
     if (labelled === undefined || client === undefined) return;
-    const isHere = (name: string) => key === `${client.slice(0, client.indexOf('/'))}/${name}`;
-    if (this.#verifiers.secretNames(labelled.uid).some(isHere)) this.#queue.add(client);
+    const [namespace] = splitKey(client);
+    const isHere = (name: string) => key === `${namespace}/${name}`;
+    if (this.#verifiers.of({ ...labelled, namespace }).secretNames.some(isHere)) this.#queue.add(client);
   }
 
   #queueReferring(kind: ReferredKind, key: string): void {
     for (const client of this.#referring.to(kind, key)) this.#queue.add(client);
   }
 
-  #releaseSecretChanged({ type, key, object }: ObjectChange): void {
-    if (object.type !== VERIFIER_SECRET_TYPE) return;
-    if (type === 'delete') this.#verifiers.gone(key, object.metadata.uid);
-    const uid = uidOfVerifierSecret(object);
+  #releaseSecretChanged({ object }: ObjectChange): void {
+    const uid = object.type === VERIFIER_SECRET_TYPE ? uidOfVerifierSecret(object) : undefined;
     const client = uid === undefined ? undefined : this.#keys.get(uid);
     if (client !== undefined) this.#queue.add(client);
   }

@@ -5,21 +5,17 @@ import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { Condition, Programmed } from '../../admission/kinds/conditions.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
-import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import type { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, OAUTH_CLIENTS } from '../../kubernetes/objects/resources.ts';
-import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { fraction } from '../../oauth/values/backoff.ts';
 import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
-import { type CredentialOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
-import type { VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
+import { type CredentialOutcome, type StoredOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
-import { cachedClient } from '../reconciling/cached-object.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { OwnWrites } from '../reconciling/own-writes.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
+import { StatusWrites } from '../reconciling/status-writes.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { JudgedClients } from '../verdicts/judged-clients.ts';
 import { AwaitedIds } from './awaited-ids.ts';
@@ -29,11 +25,8 @@ import type { ProgrammedClients } from './programmed.ts';
 
 export interface ClientReconcilerOptions {
   readonly api: LeaderApi;
-  /** Every OAuthClient there is, with its status. */
-  readonly view: ObjectView;
   readonly clients: JudgedClients;
   readonly credentials: ClientSecrets;
-  readonly verifiers: VerifierSecrets;
   readonly programmed: ProgrammedClients;
   readonly reports: Pick<ReplicaReports, 'lastUsed' | 'notices'>;
   /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
@@ -55,7 +48,7 @@ const LAST_USED_RETRY_MILLISECONDS = 1000;
 
 export class ClientReconciler {
   readonly #options: ClientReconcilerOptions;
-  readonly #written: OwnWrites;
+  readonly #statuses: StatusWrites;
   readonly #awaitedIds = new AwaitedIds();
   /** Since when the replicas are behind, by uid. */
   readonly #behindSince = new Map<string, number>();
@@ -64,12 +57,11 @@ export class ClientReconciler {
 
   constructor(options: ClientReconcilerOptions) {
     this.#options = options;
-    this.#written = new OwnWrites(options.view);
+    this.#statuses = new StatusWrites(options.api, OAUTH_CLIENTS);
   }
 
   /** To be called when a client was deleted. */
-  forget(key: string, uid: string): void {
-    this.#written.gone(key, uid);
+  forget(uid: string): void {
     this.#behindSince.delete(uid);
     this.#terminating.delete(uid);
     this.#awaitedIds.forget(uid);
@@ -103,38 +95,39 @@ export class ClientReconciler {
     }
   }
 
-  async #report(key: string, object: KubernetesObject, outcome: CredentialOutcome): Promise<number | undefined> {
-    const { facts, requeueAfter } = outcome;
-    const { clients, verifiers, programmed, clock } = this.#options;
+  async #report(key: string, object: KubernetesObject, outcome: StoredOutcome): Promise<number | undefined> {
+    const { facts, requeueAfter, state } = outcome;
+    const { clients, programmed, clock } = this.#options;
     const { uid, generation } = object.metadata;
     // Deleted, recreated or changed since it was read: the outcome is not about the present object, which is queued by
-    // its change. The response to a write may show a change before the watch does.
-    const isStale = () =>
-      [clients.get(key), this.#written.get(key)].some(
-        (now) => now?.metadata.uid !== uid || now.metadata.generation !== generation,
-      );
-    if (isStale()) return undefined;
-    const state = verifiers.get(uid);
+    // its change.
+    const present = () => {
+      const now = clients.get(key);
+      return now?.metadata.uid === uid && now.metadata.generation === generation ? now : undefined;
+    };
+    const before = present();
+    if (before === undefined) return undefined;
     const judge = (condition: Programmed) =>
       clients.verdict(key, { ...facts, ...storedFacts(state, clock.now()), programmed: condition });
     const unserved = judge(UNKNOWN);
     // A refused client is served by no replica: the earlier observation is void.
     if (unserved.client === undefined) {
       programmed.forget(uid);
-      return earliest(requeueAfter, await this.#write(key, object, unserved));
+      return earliest(requeueAfter, await this.#write(before, unserved, state));
     }
-    const served = await programmed.of(object, state, fieldsOf(this.#written.get(key)).status);
-    if (isStale()) return undefined;
+    const served = await programmed.of(object, state, before.status);
+    const now = present();
+    if (now === undefined) return undefined;
     const verdict = judge(served.programmed);
     if (!served.isTransient) {
       this.#behindSince.delete(uid);
-      return earliest(requeueAfter, await this.#write(key, object, verdict));
+      return earliest(requeueAfter, await this.#write(now, verdict, state));
     }
     const since = this.#behindSince.get(uid) ?? clock.now();
     this.#behindSince.set(uid, since);
     const waited = clock.now() - since;
     if (waited < REPORT_AFTER_MILLISECONDS) return POLL_MILLISECONDS;
-    return earliest(this.#pollBackoff(waited), earliest(requeueAfter, await this.#write(key, object, verdict)));
+    return earliest(this.#pollBackoff(waited), earliest(requeueAfter, await this.#write(now, verdict, state)));
   }
 
   /** With jitter: many clients may wait for the same replica. */
@@ -151,28 +144,19 @@ export class ClientReconciler {
   }
 
   /** @returns milliseconds until the status is due to change; undefined: never */
-  async #write(key: string, object: KubernetesObject, verdict: ClientVerdict): Promise<number | undefined> {
-    const before = fieldsOf(this.#written.get(key)).status;
-    const requeueAfter = await this.#writeStatus(key, object, verdict, before);
-    if (this.#awaitedIds.isAcquired(verdict, before)) {
-      this.#options.record({ regarding: object, type: 'Warning', ...ID_ACQUIRED, isAlert: true });
-    }
-    return requeueAfter;
-  }
-
-  async #writeStatus(
-    key: string,
+  async #write(
     object: KubernetesObject,
     verdict: ClientVerdict,
-    before: unknown,
+    state: StoredOutcome['state'],
   ): Promise<number | undefined> {
-    const { clock, reports, verifiers, grantsOf } = this.#options;
+    const { clock, reports, grantsOf } = this.#options;
+    const { status: before } = object;
     const { uid, generation = 1 } = object.metadata;
     const now = clock.now();
     const notices = reports.notices(uid, generation, before);
     const report = {
       verdict,
-      credentials: verdict.manifest === undefined ? undefined : verifiers.get(uid),
+      credentials: verdict.manifest === undefined ? undefined : state,
       notices: notices.flatMap(({ condition }) => condition ?? []),
       grants: verdict.manifest && grantsOf(verdict.object, verdict.manifest.spec),
     };
@@ -182,31 +166,24 @@ export class ClientReconciler {
     const untilRevoked = untilTime(verdict.manifest?.spec.revokeTokensBefore, now);
     const requeueAfter = earliest(times.length === 0 ? undefined : Math.min(...times), untilRevoked);
     const status = clientStatus({ ...report, lastUsed }, before, now);
-    if (isSameStatus(status, before)) return requeueAfter;
+    if (isSameStatus(status, before)) {
+      this.#recordAcquiredId(object, verdict);
+      return requeueAfter;
+    }
     if (reported !== lastUsed && isSameStatus(clientStatus({ ...report, lastUsed: reported }, before, now), before)) {
       const wait = untilLastUsedReport(uid, now);
       if (wait > 0) return earliest(requeueAfter, wait);
       if (!this.#options.lastUsedRate.tryTake()) return earliest(requeueAfter, LAST_USED_RETRY_MILLISECONDS);
     }
-    await this.#apply(key, object, status);
+    if (!(await this.#statuses.write(object, status))) return requeueAfter;
     this.#recordFaults(object, [...verdict.conditions, ...(report.grants ? [report.grants] : [])], before);
+    this.#recordAcquiredId(object, verdict);
     return requeueAfter;
   }
 
-  async #apply(key: string, { metadata }: KubernetesObject, status: object): Promise<void> {
-    const { api } = this.#options;
-    const { namespace, name, uid } = metadata;
-    const { resourceVersion } = this.#written.get(key)?.metadata ?? metadata;
-    try {
-      const pinned = { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) };
-      const object = { metadata: pinned, status };
-      await this.#written.write(key, async () =>
-        cachedClient(await api.apply(OAUTH_CLIENTS, object, { subresource: 'status' })),
-      );
-    } catch (error) {
-      // Deleted or recreated: the watch delivers that change.
-      if (!(error instanceof KubernetesError && error.status === 404)) throw error;
-    }
+  #recordAcquiredId(object: KubernetesObject, verdict: ClientVerdict): void {
+    if (!this.#awaitedIds.isAcquired(verdict, object.status)) return;
+    this.#options.record({ regarding: object, type: 'Warning', ...ID_ACQUIRED, isAlert: true });
   }
 
   #recordOutcome(object: KubernetesObject, { done }: CredentialOutcome): void {

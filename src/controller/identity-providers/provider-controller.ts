@@ -5,16 +5,15 @@ import type { Logger } from 'pino';
 import { admitProviders, type ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';
 import type { ProviderSecret } from '../../admission/identity-providers/provider-secret.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
-import { type KubernetesApi, KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
-import { IDENTITY_PROVIDERS, type KubernetesObject, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
+import type { KubernetesApi } from '../../kubernetes/api/kubernetes-api.ts';
+import { IDENTITY_PROVIDERS, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { cachedResource } from '../reconciling/cached-object.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { OwnWrites } from '../reconciling/own-writes.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
+import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ProviderReports, ReportedProviders } from '../replicas/reported-providers.ts';
 import { observationOf } from './provider-observation.ts';
@@ -54,7 +53,7 @@ const OVERAGE_EVERY_MILLISECONDS = 3_600_000;
 
 export class ProviderController {
   readonly #options: ProviderControllerOptions;
-  readonly #written: OwnWrites;
+  readonly #statuses: StatusWrites;
   readonly #queue: WorkQueue;
   /** Since when replicas are behind, by uid and generation. */
   #behindSince: ReadonlyMap<string, number> = new Map();
@@ -64,8 +63,8 @@ export class ProviderController {
 
   constructor(options: ProviderControllerOptions) {
     this.#options = options;
-    const { sources, log, metrics } = options;
-    this.#written = new OwnWrites(sources.providers);
+    const { log, metrics } = options;
+    this.#statuses = new StatusWrites(options.api, IDENTITY_PROVIDERS);
     this.#queue = new WorkQueue({ kind: 'IdentityProvider', log, metrics, reconcile: () => this.#reconcile() });
   }
 
@@ -78,10 +77,7 @@ export class ProviderController {
   start(): void {
     const { sources, reported } = this.#options;
     this.#endListening = [
-      sources.providers.listen(({ type, key, object }) => {
-        if (type === 'delete') this.#written.gone(key, object.metadata.uid);
-        this.#queue.addAfter(ALL, GATHERING_MILLISECONDS);
-      }),
+      sources.providers.listen(() => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS)),
       sources.providerSecrets.listen(() => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS)),
       // Also for the Secrets of other types, whose changes are not followed.
       reported.listen(() => {
@@ -113,7 +109,7 @@ export class ProviderController {
       releaseNamespace: install.releaseNamespace,
       secret: (namespace, name): ProviderSecret =>
         sources.providerSecrets.get(objectKey({ namespace, name })) ?? (others.has(name) ? 'other_type' : undefined),
-      observed: (object) => observationOf(object, reports, this.#statusOf(object)),
+      observed: (object) => observationOf(object, reports, sources.providers.get(objectKey(object))?.status),
     });
     this.#noteBehind(verdicts);
     for (const verdict of verdicts) if (this.#isDue(verdict)) await this.#report(verdict);
@@ -159,10 +155,6 @@ export class ProviderController {
     return since === undefined || this.#options.clock.now() - since >= REPORT_AFTER_MILLISECONDS;
   }
 
-  #statusOf(object: { readonly namespace: string; readonly name: string }): unknown {
-    return fieldsOf(this.#written.get(objectKey(object))).status;
-  }
-
   /** One Event an hour and provider, as long as people sign in whose groups are left out. */
   #recordOverage(objects: readonly SourceObject[], reports: ProviderReports): void {
     const { sources, clock, record } = this.#options;
@@ -182,31 +174,15 @@ export class ProviderController {
 
   async #report(verdict: ProviderVerdict): Promise<void> {
     const { sources, install, clock, record } = this.#options;
-    const key = objectKey(verdict.object);
-    const before = this.#statusOf(verdict.object);
+    const object = sources.providers.get(objectKey(verdict.object));
+    if (object?.metadata.uid !== verdict.object.uid) return;
+    const before = object.status;
     const status = providerStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
-    const object = sources.providers.get(key);
-    if (object?.metadata.uid !== verdict.object.uid || isSameStatus(status, before)) return;
-    if (!(await this.#write(key, object, status))) return;
+    if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
     for (const { type, status: value, reason, message } of verdict.conditions) {
       if (value !== 'False' || type === 'Ready' || reason === 'Pending') continue;
       if (conditionIn(before, type)?.reason === reason) continue;
       record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
-    }
-  }
-
-  /** @returns whether it is written; not where the object was deleted */
-  async #write(key: string, { metadata }: KubernetesObject, status: object): Promise<boolean> {
-    const { name, namespace, uid } = metadata;
-    try {
-      const object = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
-      await this.#written.write(key, async () =>
-        cachedResource(await this.#options.api.apply(IDENTITY_PROVIDERS, object, { subresource: 'status' })),
-      );
-      return true;
-    } catch (error) {
-      if (error instanceof KubernetesError && (error.status === 404 || error.status === 409)) return false;
-      throw error;
     }
   }
 }

@@ -20,6 +20,11 @@ export function isDeniedByRbac(error: unknown): error is KubernetesError {
 
 const MISSING = / is forbidden: User "[^"]*" cannot /;
 
+/** Whether the object does not exist. */
+export function isAbsent(error: unknown): boolean {
+  return error instanceof KubernetesError && error.status === 404;
+}
+
 /** Whether the object exists already: another writer created it first. */
 export function isAlreadyExists(error: unknown): boolean {
   return error instanceof KubernetesError && error.reason === 'AlreadyExists';

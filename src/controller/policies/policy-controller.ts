@@ -3,19 +3,17 @@
 
 import type { Logger } from 'pino';
 import { isServed } from '../../admission/clients/admit-clients.ts';
-import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
 import { ambiguityCondition, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';
 import { matchesSelector } from '../../admission/policies/label-selector.ts';
-import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { CLIENT_POLICIES, type KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { OwnWrites } from '../reconciling/own-writes.ts';
 import { conditionIn, isSameStatus, withTime } from '../reconciling/status-conditions.ts';
+import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 
 type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
@@ -42,13 +40,13 @@ const GATHERING_MILLISECONDS = 1000;
 
 export class PolicyController {
   readonly #options: PolicyControllerOptions;
-  readonly #written: OwnWrites;
+  readonly #statuses: StatusWrites;
   readonly #queue: WorkQueue;
   #endListening: readonly (() => void)[] = [];
 
   constructor(options: PolicyControllerOptions) {
     this.#options = options;
-    this.#written = new OwnWrites(options.sources.policies);
+    this.#statuses = new StatusWrites(options.api, CLIENT_POLICIES);
     const { log, metrics } = options;
     this.#queue = new WorkQueue({ kind: 'ClientPolicy', log, metrics, reconcile: () => this.#reconcile() });
   }
@@ -62,10 +60,7 @@ export class PolicyController {
     const { policies, namespaces, clients } = this.#options.sources;
     const later = () => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS);
     this.#endListening = [
-      policies.listen(({ type, key, object }) => {
-        if (type === 'delete') this.#written.gone(key, object.metadata.uid);
-        this.#queue.add(ALL);
-      }),
+      policies.listen(() => this.#queue.add(ALL)),
       namespaces.listen(later),
       // An update of a client does not change the counts.
       clients.listen(({ before }) => (before === undefined ? later() : undefined)),
@@ -105,24 +100,12 @@ export class PolicyController {
 
   async #report(object: KubernetesObject, verdict: PolicyVerdict, clients: ReadonlyMap<string, number>): Promise<void> {
     const { sources, clock } = this.#options;
-    const before = fieldsOf(this.#written.get(object.metadata.name)).status;
+    const before = object.status;
     const status = policyStatus({ verdict, namespaces: sources.namespaces.objects(), clients }, before, clock.now());
-    if (isSameStatus(status, before)) return;
-    await this.#write(object, status);
+    if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
     for (const { type, status: value, reason, message } of verdict.conditions) {
       if (value !== 'False' || type === 'Ready' || conditionIn(before, type)?.reason === reason) continue;
       this.#options.record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
-    }
-  }
-
-  async #write({ metadata: { name, uid } }: KubernetesObject, status: object): Promise<void> {
-    const { api } = this.#options;
-    try {
-      const object = { metadata: { name, uid }, status };
-      await this.#written.write(name, () => api.apply(CLIENT_POLICIES, object, { subresource: 'status' }));
-    } catch (error) {
-      // Deleted or recreated: the watch delivers that change.
-      if (!(error instanceof KubernetesError && (error.status === 404 || error.status === 409))) throw error;
     }
   }
 }

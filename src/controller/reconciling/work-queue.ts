@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 import { FairQueue, namespaceOf } from './fair-queue.ts';
-import { StaleReadError } from './stale-read.ts';
+import { isConflict } from './stale-read.ts';
 
 const FIRST_RETRY_MILLISECONDS = 5;
 /** A conflict is no failure: the key is requeued when the watch may have delivered the other write. */
@@ -155,10 +155,4 @@ export class WorkQueue {
     this.#failures.set(key, failures + 1);
     return exponentialBackoff({ first, longest: LONGEST_RETRY_MILLISECONDS }, failures);
   }
-}
-
-/** `AlreadyExists` counts as a conflict. */
-function isConflict(error: unknown): boolean {
-  if (error instanceof StaleReadError) return true;
-  return error instanceof KubernetesError && (error.status === 409 || error.reason === 'Conflict');
 }

@@ -4,7 +4,7 @@
 import type { Logger } from 'pino';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
-import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
+import type { SourceObject } from '../../admission/kinds/manifest.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
 import type { OwnerOf } from '../../admission/policies/policy-violations.ts';
@@ -15,7 +15,6 @@ import {
   type ReferringClient,
   ungrantedReferences,
 } from '../../admission/resources/resource-grants.ts';
-import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, PROTECTED_RESOURCES } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import { hasSameLabels, labelsOf } from '../../kubernetes/watch/namespace-labels.ts';
@@ -25,11 +24,9 @@ import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import { resourceMetadataUrl } from '../../oauth/endpoints/resource-metadata.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { isTerminating } from '../leadership/refused-calls.ts';
-import { cachedResource } from '../reconciling/cached-object.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { OwnWrites } from '../reconciling/own-writes.ts';
 import { conditionIn, isSameStatus, withTime } from '../reconciling/status-conditions.ts';
+import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
 import { ProgrammedResources } from './programmed-resources.ts';
@@ -70,7 +67,7 @@ export class ResourceController {
   readonly #options: ResourceControllerOptions;
   readonly #resources: AdmittedResources<SourceObject>;
   readonly #programmed: ProgrammedResources;
-  readonly #written: OwnWrites;
+  readonly #statuses: StatusWrites;
   readonly #queue: WorkQueue;
   readonly #rankings: WorkQueue;
   #endListening: readonly (() => void)[] = [];
@@ -88,7 +85,7 @@ export class ResourceController {
       namespaceLabels: (namespace) => labelsOf(sources.namespaces, namespace),
     });
     this.#programmed = new ProgrammedResources(observed, clock);
-    this.#written = new OwnWrites(sources.resources);
+    this.#statuses = new StatusWrites(options.api, PROTECTED_RESOURCES);
     this.#queue = new WorkQueue({
       kind: 'ProtectedResource',
       log,
@@ -153,7 +150,6 @@ export class ResourceController {
     }
     if (type === 'delete') {
       this.#resources.delete(key);
-      this.#written.gone(key, object.metadata.uid);
       this.#programmed.forget(object.metadata.uid);
     } else this.#resources.put(sourceOf(object));
     this.#rankings.addAfter(ALL, GATHERING_MILLISECONDS);
@@ -181,47 +177,33 @@ export class ResourceController {
     const object = this.#resources.get(key);
     const unserved = this.#resources.verdict(key);
     if (object === undefined || unserved === undefined) return undefined;
-    const before = fieldsOf(this.#written.get(key)).status;
     if (unserved.resource === undefined) {
       this.#programmed.forget(object.uid);
-      await this.#report(key, unserved, before);
+      await this.#report(key, unserved);
       return undefined;
     }
-    const { programmed, requeueAfter, isDue } = await this.#programmed.of(object, before);
+    const { programmed, requeueAfter, isDue } = await this.#programmed.of(
+      object,
+      this.#options.sources.resources.get(key)?.status,
+    );
     const verdict = this.#resources.verdict(key, programmed);
     // Changed meanwhile: it is queued again.
     if (verdict?.object !== object) return undefined;
-    if (isDue) await this.#report(key, verdict, before);
+    if (isDue) await this.#report(key, verdict);
     return requeueAfter;
   }
 
-  async #report(key: string, verdict: ResourceVerdict, before: unknown): Promise<void> {
+  async #report(key: string, verdict: ResourceVerdict): Promise<void> {
     const { sources, install, clock, record } = this.#options;
-    const status = resourceStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
     const object = sources.resources.get(key);
-    if (object?.metadata.uid !== verdict.object.uid || isSameStatus(status, before)) return;
-    if (!(await this.#write(key, object, status))) return;
+    if (object?.metadata.uid !== verdict.object.uid) return;
+    const before = object.status;
+    const status = resourceStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
+    if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
     for (const { type, status: value, reason, message } of verdict.conditions) {
       if (value !== 'False' || type === 'Ready' || reason === 'Pending') continue;
       if (conditionIn(before, type)?.reason === reason) continue;
       record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
-    }
-  }
-
-  /** @returns whether it is written; not where the object was deleted or its namespace is terminating */
-  async #write(key: string, { metadata }: KubernetesObject, status: object): Promise<boolean> {
-    const { api } = this.#options;
-    const { name, namespace, uid } = metadata;
-    try {
-      const object = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
-      await this.#written.write(key, async () =>
-        cachedResource(await api.apply(PROTECTED_RESOURCES, object, { subresource: 'status' })),
-      );
-      return true;
-    } catch (error) {
-      const isGone = error instanceof KubernetesError && (error.status === 404 || error.status === 409);
-      if (!isGone && !isTerminating(error)) throw error;
-      return false;
     }
   }
 }

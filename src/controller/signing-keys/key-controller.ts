@@ -4,6 +4,7 @@
 import type { Logger } from 'pino';
 import { readKeySecret, SIGNING_KEY_LABEL } from '../../admission/keys/key-secret.ts';
 import { revokedKeyIds } from '../../admission/keys/served-keys.ts';
+import type { KubernetesApi } from '../../kubernetes/api/kubernetes-api.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
@@ -17,6 +18,8 @@ import { KeyReconciler } from './key-reconciler.ts';
 
 export interface KeyControllerOptions {
   readonly api: LeaderApi;
+  /** Lists without a lease, as the watches do. */
+  readonly reader: Pick<KubernetesApi, 'list'>;
   /** The watches; each has completed its first list. */
   readonly sources: {
     /** SigningKeys of the release namespace. */
@@ -40,17 +43,9 @@ export class KeyController {
 
   constructor(options: KeyControllerOptions) {
     this.#options = options;
-    const { api, sources, releaseNamespace, observed: replicas, record, clock, log, metrics } = options;
+    const { sources, observed: replicas, log, metrics } = options;
     const { signingKeys, releaseSecrets: secrets } = sources;
-    this.#reconciler = new KeyReconciler({
-      api,
-      signingKeys,
-      secrets,
-      releaseNamespace,
-      replicas,
-      record,
-      clock,
-    });
+    this.#reconciler = new KeyReconciler({ ...options, signingKeys, secrets, replicas });
     this.#queue = new WorkQueue({
       kind: 'SigningKey',
       log,
@@ -85,16 +80,14 @@ export class KeyController {
     await this.#queue.stop();
   }
 
-  #signingKeyChanged({ type, key, object }: ObjectChange): void {
-    if (type === 'delete') this.#reconciler.forget(key, object.metadata.uid);
+  #signingKeyChanged({ key, object }: ObjectChange): void {
     this.#queue.add(key);
     // If it was the last one, or the last one of RS256 in its former algorithm, a default ring is created.
     this.#addMissingRings();
     for (const keyId of revokedKeyIds([sourceOf(object)])) this.#addRingsWith(keyId);
   }
 
-  #secretChanged({ type, key, object, before }: ObjectChange): void {
-    if (type === 'delete') this.#reconciler.forgetSecret(key, object.metadata.uid);
+  #secretChanged({ object, before }: ObjectChange): void {
     this.#addRingOf(object);
     if (before !== undefined) this.#addRingOf(before);
     const keyId = readKeySecret(object)?.keyId;

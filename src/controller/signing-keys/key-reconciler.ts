@@ -9,16 +9,17 @@ import { isReplaced, olderPublisher, revokedKeyIds } from '../../admission/keys/
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
-import { KubernetesError } from '../../kubernetes/api/kubernetes-api.ts';
+import { PART_LABEL } from '../../admission/references/secret-parts.ts';
+import type { KubernetesApi } from '../../kubernetes/api/kubernetes-api.ts';
 import { type KubernetesObject, objectKey, SECRETS, SIGNING_KEYS } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { OwnWrites } from '../reconciling/own-writes.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
+import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ObservedReplicas, replicasBehind } from '../replicas/observed-replicas.ts';
 import { activationTime, type DesiredRing, type KeyFacts, nextKey, planKeys, planOrphans } from './key-plan.ts';
 import { KeySecrets } from './key-secrets.ts';
@@ -27,6 +28,8 @@ import { KeySteps, type Ring } from './key-steps.ts';
 
 export interface KeyReconcilerOptions {
   readonly api: LeaderApi;
+  /** Lists without a lease, as the watches do. */
+  readonly reader: Pick<KubernetesApi, 'list'>;
   /** The SigningKeys of the release namespace. */
   readonly signingKeys: ObjectView;
   /** The Secrets of the release namespace, those of keys at least. */
@@ -55,16 +58,13 @@ interface Gate extends Pick<KeyFacts, 'isServedByAll'> {
 
 export class KeyReconciler {
   readonly #options: KeyReconcilerOptions;
-  readonly #secrets: KeySecrets;
   readonly #steps: KeySteps;
-  readonly #objects: OwnWrites;
+  readonly #statuses: StatusWrites;
 
   constructor(options: KeyReconcilerOptions) {
     this.#options = options;
-    const { api, secrets: view, releaseNamespace } = options;
-    this.#secrets = new KeySecrets({ api, view, releaseNamespace });
-    this.#steps = new KeySteps({ secrets: this.#secrets, record: options.record, clock: options.clock });
-    this.#objects = new OwnWrites(options.signingKeys);
+    this.#steps = new KeySteps(options);
+    this.#statuses = new StatusWrites(options.api, SIGNING_KEYS);
   }
 
   /** The keys of the SigningKeys that {@link reconcile} creates. */
@@ -73,20 +73,12 @@ export class KeyReconciler {
     return DEFAULT_SIGNING_KEYS.filter(({ isMissing }) => isMissing(objects)).map(({ name }) => this.#keyOf(name));
   }
 
-  /** To be called when the watch delivers the deletion of a SigningKey. */
-  forget(key: string, uid: string): void {
-    this.#objects.gone(key, uid);
-  }
-
-  /** To be called when the watch delivers the deletion of a Secret. */
-  forgetSecret(key: string, uid: string): void {
-    this.#secrets.gone(key, uid);
-  }
-
   /** The rings that have a key with this id: the verdict on each depends on the others. */
   ringsWith(keyId: string): readonly string[] {
     const { releaseNamespace: namespace } = this.#options;
-    const keys = this.#secrets.keys().filter((key) => key.keyId === keyId);
+    const keys = this.#watchedSecrets()
+      .keys()
+      .filter((key) => key.keyId === keyId);
     return keys.map(({ signingKeyName: name }) => objectKey({ namespace, name }));
   }
 
@@ -96,8 +88,10 @@ export class KeyReconciler {
    * @throws KubernetesError with reason `Conflict` or `AlreadyExists` when something changed meanwhile: requeue
    */
   async reconcile(key: string): Promise<number | undefined> {
-    const object = this.#objects.get(key);
-    return object === undefined ? await this.#withoutObject(key) : await this.#withObject(key, object);
+    const object = this.#options.signingKeys.get(key);
+    return object === undefined
+      ? await this.#withoutObject(key)
+      : await this.#withObject(object, this.#watchedSecrets());
   }
 
   async #withoutObject(key: string): Promise<number | undefined> {
@@ -106,28 +100,31 @@ export class KeyReconciler {
     const missing = DEFAULT_SIGNING_KEYS.find(({ name, isMissing }) => this.#keyOf(name) === key && isMissing(objects));
     if (missing !== undefined) {
       const ring = { metadata: { name: missing.name, namespace }, spec: missing.spec };
-      return await this.#withObject(key, await this.#objects.write(key, () => api.create(SIGNING_KEYS, ring)));
+      // The watch delivers it.
+      await api.create(SIGNING_KEYS, ring);
+      return undefined;
     }
+    const secrets = this.#watchedSecrets();
     const name = key.slice(key.indexOf('/') + 1);
-    const stored = { objects, keys: this.#secrets.keys() };
+    const stored = { objects, keys: secrets.keys() };
     const isReplacedNow = (orphan: StoredKey) => isReplaced(orphan, stored);
     const facts = { now: clock.now(), retain: ORPHANS_RETAIN_MILLISECONDS, isReplaced: isReplacedNow };
-    const { steps, requeueAt } = planOrphans(this.#secrets.keys(name), facts);
+    const { steps, requeueAt } = planOrphans(secrets.keys(name), facts);
     for (const step of steps) {
-      if (step.do === 'put') await this.#secrets.put(step.key);
-      if (step.do === 'remove') await this.#secrets.remove(step.key);
+      if (step.do === 'put') await secrets.put(step.key);
+      if (step.do === 'remove') await secrets.remove(step.key);
     }
-    const isLeft = this.#secrets.keys(name).some(({ state }) => state === 'Active');
+    const isLeft = secrets.keys(name).some(({ state }) => state === 'Active');
     return isLeft ? ORPHANS_MILLISECONDS : this.#untilTime(requeueAt);
   }
 
-  async #withObject(key: string, object: KubernetesObject): Promise<number | undefined> {
+  async #withObject(object: KubernetesObject, secrets: KeySecrets): Promise<number | undefined> {
     const { name } = object.metadata;
     const imported = await this.#importedSecret(object);
-    const verdict = await this.#judge(object, imported);
-    const ring = ringOf(object, { verdict, imported, revoked: revokedKeyIds(this.#rings()) });
+    const verdict = await this.#judge(object, imported, secrets);
+    const ring = ringOf(object, { verdict, imported, revoked: revokedKeyIds(this.#rings()), secrets });
     if (ring === undefined) {
-      await this.#writeStatus(key, object, { verdict, desired: undefined, behind: [] });
+      await this.#writeStatus(object, secrets, { verdict, desired: undefined, behind: [] });
       return undefined;
     }
     let behind: readonly string[] = [];
@@ -136,23 +133,31 @@ export class KeyReconciler {
       const now = this.#options.clock.now();
       const gate = await this.#gate(ring, now);
       behind = gate.behind;
-      const plan = planKeys({ ...gate, desired: ring.desired, keys: this.#secrets.keys(name), now });
+      const plan = planKeys({ ...gate, desired: ring.desired, keys: secrets.keys(name), now });
       requeueAt = plan.requeueAt;
       if (plan.steps.length === 0) break;
+      // The watch may be behind: a key that was made already would be made again.
+      if (!secrets.areCurrent) return await this.#withObject(object, await this.#storedSecrets());
       for (const step of plan.steps) await this.#steps.take(step, ring);
     }
-    const stale = this.#secrets.withOtherTemplate(this.#secrets.keys(name), ring.template);
-    if (verdict.accepted) for (const stored of stale) await this.#secrets.put(stored, ring.template);
-    await this.#writeStatus(key, object, { verdict, desired: ring.desired, behind });
+    const stale = secrets.withOtherTemplate(secrets.keys(name), ring.template);
+    if (verdict.accepted) for (const stored of stale) await secrets.put(stored, ring.template);
+    await this.#writeStatus(object, secrets, { verdict, desired: ring.desired, behind });
     return earliest(this.#untilTime(requeueAt), untilImport(verdict));
   }
 
-  /** The SigningKeys, with those that this process has created and the watch has not delivered. */
   #rings(): readonly SourceObject[] {
-    const { signingKeys } = this.#options;
-    const defaults = DEFAULT_SIGNING_KEYS.map(({ name }) => this.#keyOf(name));
-    const undelivered = defaults.filter((key) => signingKeys.get(key) === undefined);
-    return [...signingKeys.objects(), ...undelivered.flatMap((key) => this.#objects.get(key) ?? [])].map(sourceOf);
+    return [...this.#options.signingKeys.objects()].map(sourceOf);
+  }
+
+  #watchedSecrets(): KeySecrets {
+    return new KeySecrets({ ...this.#options, objects: this.#options.secrets.objects(), areCurrent: false });
+  }
+
+  async #storedSecrets(): Promise<KeySecrets> {
+    const { reader, releaseNamespace: namespace } = this.#options;
+    const { items } = await reader.list(SECRETS, { namespace, labelSelector: `${PART_LABEL}=signing-key` });
+    return new KeySecrets({ ...this.#options, objects: items, areCurrent: true });
   }
 
   #keyOf(name: string): string {
@@ -165,7 +170,11 @@ export class KeyReconciler {
     return await this.#options.api.get(SECRETS, { namespace: this.#options.releaseNamespace, name });
   }
 
-  async #judge(object: KubernetesObject, imported: KubernetesObject | undefined): Promise<KeyVerdict> {
+  async #judge(
+    object: KubernetesObject,
+    imported: KubernetesObject | undefined,
+    secrets: KeySecrets,
+  ): Promise<KeyVerdict> {
     const { releaseNamespace } = this.#options;
     const objects = this.#rings();
     return await admitKey(sourceOf(object), {
@@ -173,13 +182,13 @@ export class KeyReconciler {
       releaseNamespace,
       references: { secret: () => imported },
       revokedKeyIds: revokedKeyIds(objects),
-      olderPublisher: (keyId, source) => olderPublisher(keyId, source, { objects, keys: this.#secrets.keys() }),
+      olderPublisher: (keyId, source) => olderPublisher(keyId, source, { objects, keys: secrets.keys() }),
     });
   }
 
   /** What the next key waits for. Before its activation time no replica is queried, and the key may not sign. */
-  async #gate({ object, desired }: Ring, now: number): Promise<Gate> {
-    const next = desired.mayBegin ? nextKey(desired, this.#secrets.keys(object.metadata.name)) : undefined;
+  async #gate({ object, desired, secrets }: Ring, now: number): Promise<Gate> {
+    const next = desired.mayBegin ? nextKey(desired, secrets.keys(object.metadata.name)) : undefined;
     if (next === undefined || now < activationTime(desired, next)) return { behind: [], isServedByAll: () => false };
     const observation = await this.#options.replicas.observe([]);
     const behind = replicasBehind(observation, ({ keyIds }) => keyIds.has(next.keyId));
@@ -188,27 +197,18 @@ export class KeyReconciler {
   }
 
   async #writeStatus(
-    key: string,
     object: KubernetesObject,
+    secrets: KeySecrets,
     report: {
       readonly verdict: KeyVerdict;
       readonly desired: DesiredRing | undefined;
       readonly behind: readonly string[];
     },
   ): Promise<void> {
-    const { api, clock } = this.#options;
-    const { name, namespace, uid } = object.metadata;
-    const before = fieldsOf(this.#objects.get(key)).status;
-    const status = keyStatus({ ...report, keys: this.#secrets.keys(name) }, before, clock.now());
-    if (isSameStatus(status, before)) return;
-    try {
-      const written = { metadata: { name, uid, ...(namespace !== undefined && { namespace }) }, status };
-      await this.#objects.write(key, () => api.apply(SIGNING_KEYS, written, { subresource: 'status' }));
-    } catch (error) {
-      // Deleted or recreated: the watch delivers that change.
-      if (!(error instanceof KubernetesError && error.status === 404)) throw error;
-      return;
-    }
+    const { status: before } = object;
+    const keys = secrets.keys(object.metadata.name);
+    const status = keyStatus({ ...report, keys }, before, this.#options.clock.now());
+    if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
     this.#recordFault(object, report.verdict.conditions, before);
   }
 
@@ -233,10 +233,12 @@ function ringOf(
     verdict,
     imported,
     revoked,
+    secrets,
   }: {
     readonly verdict: KeyVerdict;
     readonly imported: KubernetesObject | undefined;
     readonly revoked: ReadonlySet<string>;
+    readonly secrets: KeySecrets;
   },
 ): Ring | undefined {
   const { manifest } = verdict;
@@ -254,7 +256,8 @@ function ringOf(
     mayBegin: verdict.accepted,
     rotateAt: rotationRequests(object).rotateAt,
   };
-  return { object, verdict, desired, template, importedPem: pem?.outcome === 'found' ? pem.value : undefined };
+  const importedPem = pem?.outcome === 'found' ? pem.value : undefined;
+  return { object, verdict, desired, template, importedPem, secrets };
 }
 
 function untilImport({ manifest, accepted }: KeyVerdict): number | undefined {

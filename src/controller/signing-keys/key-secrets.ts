@@ -1,4 +1,5 @@
-// Reads and writes the key Secrets of the release namespace, with read-your-writes over the watch.
+// The key Secrets of the release namespace as one reconcile read them, with what it has written since. Every write is
+// pinned to the version that it replaces.
 
 import { createHash } from 'node:crypto';
 import {
@@ -10,10 +11,8 @@ import {
   type StoredKey,
 } from '../../admission/keys/key-secret.ts';
 import type { SigningKeyManifest } from '../../admission/kinds/signing-key.ts';
-import { type KubernetesObject, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
-import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
+import { type KubernetesObject, SECRETS } from '../../kubernetes/objects/resources.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { OwnWrites } from '../reconciling/own-writes.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
 
 /** The labels and annotations that the owner of a ring wants on its Secrets. */
@@ -21,9 +20,11 @@ export type KeySecretTemplate = SigningKeyManifest['spec']['secretTemplate'];
 
 export interface KeySecretsOptions {
   readonly api: LeaderApi;
-  /** Secrets of the release namespace. */
-  readonly view: ObjectView;
   readonly releaseNamespace: string;
+  /** Secrets of the release namespace, those of keys at least. */
+  readonly objects: Iterable<KubernetesObject>;
+  /** Whether they were read for this reconcile: a watch may be behind. */
+  readonly areCurrent: boolean;
 }
 
 /** The digest of the template that was last written: the cache keeps only annotations of grantry. */
@@ -32,33 +33,25 @@ const NO_TEMPLATE: KeySecretTemplate = { labels: {}, annotations: {} };
 
 export class KeySecrets {
   readonly #options: KeySecretsOptions;
-  readonly #own: OwnWrites;
-  /** Keys of the Secrets that this process made and the watch may not have delivered yet. */
-  readonly #made = new Set<string>();
+  /** By name. */
+  readonly #objects = new Map<string, KubernetesObject>();
 
   constructor(options: KeySecretsOptions) {
     this.#options = options;
-    this.#own = new OwnWrites(options.view);
+    // A watch also has a verifier Secret for each of many clients.
+    for (const object of options.objects) {
+      if (object.type === KEY_SECRET_TYPE) this.#objects.set(object.metadata.name, object);
+    }
+  }
+
+  get areCurrent(): boolean {
+    return this.#options.areCurrent;
   }
 
   /** Every key there is, or those of one ring. */
   keys(signingKeyName?: string): readonly StoredKey[] {
-    const names = new Set(this.#made);
-    // The view also holds a verifier Secret for each of many clients.
-    for (const { type, metadata } of this.#options.view.objects()) {
-      if (type === KEY_SECRET_TYPE) names.add(objectKey(metadata));
-    }
-    return [...names].flatMap((name) => {
-      const object = this.#own.get(name);
-      const key = object && readKeySecret(object);
-      return key !== undefined && (signingKeyName === undefined || key.signingKeyName === signingKeyName) ? key : [];
-    });
-  }
-
-  /** To be called when the watch delivers the deletion of a Secret. */
-  gone(name: string, uid: string): void {
-    this.#own.gone(name, uid);
-    this.#made.delete(name);
+    const keys = [...this.#objects.values()].flatMap((object) => readKeySecret(object) ?? []);
+    return keys.filter((key) => signingKeyName === undefined || key.signingKeyName === signingKeyName);
   }
 
   /**
@@ -67,53 +60,42 @@ export class KeySecrets {
    */
   async make(key: StoredKey, pem: string): Promise<void> {
     const { api, releaseNamespace: namespace } = this.#options;
+    const name = keySecretName(key);
     const secret = {
-      metadata: { name: keySecretName(key), namespace, ...metadataOf(key, NO_TEMPLATE) },
+      metadata: { name, namespace, ...metadataOf(key, NO_TEMPLATE) },
       type: KEY_SECRET_TYPE,
       immutable: true,
       data: keySecretData(pem),
     };
-    await this.#own.write(this.#nameOf(key), () => api.create(SECRETS, secret));
-    this.#made.add(this.#nameOf(key));
+    this.#objects.set(name, await api.create(SECRETS, secret));
   }
 
   /** Writes the present state of a key. @throws KubernetesError `Conflict` when it changed meanwhile: requeue */
   async put(key: StoredKey, template: KeySecretTemplate = NO_TEMPLATE): Promise<void> {
-    const name = this.#nameOf(key);
-    const present = this.#own.get(name);
+    const { api, releaseNamespace: namespace } = this.#options;
+    const name = keySecretName(key);
+    const present = this.#objects.get(name);
     if (present === undefined) return;
-    const { name: ownName, namespace, uid, resourceVersion } = present.metadata;
-    const metadata = {
-      name: ownName,
-      uid,
-      resourceVersion,
-      ...metadataOf(key, template),
-      ...(namespace !== undefined && { namespace }),
-    };
-    await this.#own.write(name, () => this.#options.api.apply(SECRETS, { metadata }));
+    const { uid, resourceVersion } = present.metadata;
+    const metadata = { name, namespace, uid, resourceVersion, ...metadataOf(key, template) };
+    this.#objects.set(name, await api.apply(SECRETS, { metadata }));
   }
 
   /** The keys whose Secrets were written with another template. */
   withOtherTemplate(keys: readonly StoredKey[], template: KeySecretTemplate): readonly StoredKey[] {
-    return keys.filter((key) => templateOf(this.#own.get(this.#nameOf(key))) !== digestOf(template));
+    return keys.filter((key) => templateOf(this.#objects.get(keySecretName(key))) !== digestOf(template));
   }
 
   /** @throws StaleReadError when it changed meanwhile: requeue */
   async remove(key: StoredKey): Promise<void> {
-    const name = this.#nameOf(key);
-    const present = this.#own.get(name);
-    if (present === undefined) return;
     const { api, releaseNamespace: namespace } = this.#options;
+    const name = keySecretName(key);
+    const present = this.#objects.get(name);
+    if (present === undefined) return;
     const { uid, resourceVersion } = present.metadata;
-    await this.#own.write(name, async () => {
-      const outcome = await api.delete(SECRETS, { namespace, name: present.metadata.name, uid, resourceVersion });
-      if (outcome === 'changed') throw new StaleReadError(`Secret ${name}`);
-      return undefined;
-    });
-  }
-
-  #nameOf(key: StoredKey): string {
-    return objectKey({ namespace: this.#options.releaseNamespace, name: keySecretName(key) });
+    const outcome = await api.delete(SECRETS, { namespace, name, uid, resourceVersion });
+    if (outcome === 'changed') throw new StaleReadError(`Secret ${namespace}/${name}`);
+    this.#objects.delete(name);
   }
 }
 

@@ -17,10 +17,10 @@ export interface Ring {
   readonly template: KeySecretTemplate;
   /** The imported key as it stands in its Secret. */
   readonly importedPem: string | undefined;
+  readonly secrets: KeySecrets;
 }
 
 export interface KeyStepsOptions {
-  readonly secrets: KeySecrets;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
 }
@@ -40,7 +40,8 @@ export class KeySteps {
   }
 
   async take(step: KeyStep, ring: Ring): Promise<void> {
-    const { secrets, record } = this.#options;
+    const { record } = this.#options;
+    const { secrets } = ring;
     if (step.do === 'remove') {
       await secrets.remove(step.key);
       const note = `The key ${step.key.keyId} was removed.`;
@@ -70,7 +71,7 @@ export class KeySteps {
       removeAfter: undefined,
       handledRotateAt,
     };
-    await this.#options.secrets.make(key, pem);
+    await ring.secrets.make(key, pem);
     return key;
   }
 }

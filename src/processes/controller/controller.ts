@@ -191,6 +191,7 @@ class ControllerProcess {
     [this.#rights, this.#events] = [rights, events];
     const shared = {
       api,
+      reader: this.#api,
       sources: this.#sources,
       observed: new PolledReplicas(replicas),
       className,
@@ -224,12 +225,7 @@ class ControllerProcess {
       },
     });
     // What is granted is judged before the first client reports it.
-    const providers = new ProviderController({
-      ...shared,
-      install,
-      reader: this.#api,
-      reported: clients.reportedProviders,
-    });
+    const providers = new ProviderController({ ...shared, install, reported: clients.reportedProviders });
     const initialUser = this.#initialUser(shared);
     const others = [
       new KeyController(shared),
@@ -254,14 +250,14 @@ class ControllerProcess {
     ];
   }
 
-  #initialUser(shared: Pick<InitialUserOptions, 'api' | 'releaseNamespace' | 'random' | 'log' | 'metrics'>) {
+  #initialUser(shared: Pick<InitialUserOptions, 'api' | 'reader' | 'releaseNamespace' | 'random' | 'log' | 'metrics'>) {
     const { usersSecrets } = this.#sources;
     const username = initialUserOf(this.#settings);
     if (usersSecrets === undefined || username === undefined) return [];
     const hashPassword = async (password: string) =>
       // Its native code is loaded once in the life of an install.
       (await import('../../login/local/password.ts')).hashPassword(password);
-    return [new InitialUser({ ...shared, username, reader: this.#api, sources: { usersSecrets }, hashPassword })];
+    return [new InitialUser({ ...shared, username, sources: { usersSecrets }, hashPassword })];
   }
 
   async #stopLeading(): Promise<void> {

@@ -11,10 +11,11 @@ import {
   verifierSecret,
 } from '../../../src/controller/client-secrets/credential-state.ts';
 import { ClientController } from '../../../src/controller/clients/client-controller.ts';
-import { FIELD_MANAGER } from '../../../src/kubernetes/api/kubernetes-api.ts';
+import { FIELD_MANAGER, KubernetesError } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import {
   CLIENT_POLICIES,
   CONFIG_MAPS,
+  type KubernetesObject,
   NAMESPACES,
   OAUTH_CLIENTS,
   objectKey,
@@ -33,6 +34,10 @@ const MACHINE = { grantTypes: ['client_credentials'], scopes: [`${TEAM}/read`] }
 const FOLLOWS = { ...MACHINE, auth: { clientSecret: { source: 'Existing', secretName: 'mine' } } };
 const PERSON = { grantTypes: ['authorization_code'], redirectUris: ['https://app.example/back'] };
 
+function refusal(reason: string, resource: Resource): KubernetesError {
+  return new KubernetesError({ status: 409, reason, verb: 'write', resource, user: 'grantry' });
+}
+
 class Install {
   readonly clients = new PlayedObjects(OAUTH_CLIENTS);
   readonly policies = new PlayedObjects(CLIENT_POLICIES);
@@ -48,6 +53,10 @@ class Install {
   readonly kept: string[] = [];
   /** What happens once, while the owner's Secret is read. */
   whileRead: (() => void) | undefined;
+  /** What happens while a verifier Secret is read. */
+  whileVerifiersRead = () => {};
+  /** Where the watch of the release namespace stands still; undefined: it follows. */
+  watched: readonly KubernetesObject[] | undefined;
   /** What happens once, while a verifier Secret is on its way to the API server. */
   onItsWay: (() => void) | undefined;
   /** The Secrets of the team that were written. */
@@ -73,19 +82,26 @@ class Install {
   /** Begins to lead after the leader before: what that one had read is read again. */
   async lead(): Promise<void> {
     await this.#controller?.stop();
-    const { clients, policies, namespaces, secrets, configMaps, serviceAccounts, releaseSecrets } = this;
+    const { clients, policies, namespaces, secrets, configMaps, serviceAccounts } = this;
     this.#controller = new ClientController({
       api: leaderOver({
         ...UNPLAYED,
         get: async (resource, at) => {
           const found = this.#of(resource, at.namespace).get(objectKey(at));
-          if (resource.kind === SECRETS.kind && at.namespace === TEAM) this.reads.push(at.name);
-          const happens = resource.kind === SECRETS.kind ? this.whileRead : undefined;
-          if (happens !== undefined) this.whileRead = undefined;
+          if (resource.kind === SECRETS.kind && at.namespace === RELEASE) this.whileVerifiersRead();
+          if (resource.kind !== SECRETS.kind || at.namespace !== TEAM) return found;
+          this.reads.push(at.name);
+          const happens = this.whileRead;
+          this.whileRead = undefined;
           happens?.();
           return found;
         },
-        create: (resource, object) => this.#arrived(resource, object),
+        create: async (resource, object) => {
+          if (this.#of(resource, object.metadata.namespace).get(objectKey(object.metadata)) !== undefined) {
+            throw refusal('AlreadyExists', resource);
+          }
+          return await this.#arrived(resource, object);
+        },
         apply: (resource, object) => this.#arrived(resource, object),
         delete: async (resource, at) => {
           if (at.namespace === RELEASE) this.kept.push('deleted');
@@ -93,7 +109,15 @@ class Install {
           return 'deleted';
         },
       }),
-      sources: { clients, policies, namespaces, secrets, configMaps, serviceAccounts, releaseSecrets },
+      sources: {
+        clients,
+        policies,
+        namespaces,
+        secrets,
+        configMaps,
+        serviceAccounts,
+        releaseSecrets: this.#listed,
+      },
       install: {
         issuer: 'https://id.example',
         className: 'default',
@@ -118,6 +142,18 @@ class Install {
     });
     this.#controller.start();
     await vi.advanceTimersByTimeAsync(1000);
+  }
+
+  /** The watch of the release namespace, which is one by label. */
+  get #listed() {
+    const all = this.releaseSecrets;
+    const isListed = (object: KubernetesObject) => object.metadata.labels?.['grantry.dev/part'] !== undefined;
+    const objects = () => this.watched ?? all.objects().filter(isListed);
+    return {
+      get: (key: string) => objects().find(({ metadata }) => objectKey(metadata) === key),
+      objects,
+      listen: (listener: Parameters<PlayedObjects['listen']>[0]) => all.listen(listener),
+    };
   }
 
   /** The API server names the controller as the manager of what is in a Secret. */
@@ -154,6 +190,11 @@ class Install {
       this.onItsWay = undefined;
       happens();
       await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    const { resourceVersion } = object.metadata;
+    const present = this.#of(resource, object.metadata.namespace).get(objectKey(object.metadata));
+    if (resourceVersion !== undefined && present?.metadata.resourceVersion !== resourceVersion) {
+      throw refusal('Conflict', resource);
     }
     return this.#put(resource, object);
   }
@@ -221,6 +262,51 @@ it.each([
   install.whileRead = () => install.releaseSecrets.delete(`${RELEASE}/${verifierSecretName('uid-web')}`);
   await install.lead();
   expect([install.whileRead, install.accepted, install.errors]).toEqual([undefined, ['1'], []]);
+});
+
+it.each([
+  ['the Secret of its owner', FOLLOWS],
+  ['the Secret that is made for it', MACHINE],
+])(
+  'verifiers of %s that lost their labels, so that no watch lists them → labelled again, and the same',
+  async (_, spec) => {
+    install.declare(spec);
+    await vi.advanceTimersByTimeAsync(1000);
+    await install.stop();
+    const { accepted } = install;
+    const place = { namespace: RELEASE, name: verifierSecretName('uid-web') };
+    install.releaseSecrets.put({ metadata: { ...place, labels: {} } });
+    install.written.length = 0;
+    await install.lead();
+    expect(install.releaseSecrets.get(objectKey(place))?.metadata.labels).toMatchObject({
+      'grantry.dev/part': 'verifier',
+    });
+    expect([install.accepted, install.written, install.errors]).toEqual([accepted, [], []]);
+  },
+);
+
+it('a client that is deleted while its verifiers are read → nothing is written, and nothing is a failure', async () => {
+  await install.stop();
+  install.kept.length = install.written.length = 0;
+  install.whileVerifiersRead = () => install.clients.delete(`${TEAM}/web`);
+  await install.lead();
+  expect([install.accepted, install.kept, install.written, install.errors]).toEqual([undefined, ['deleted'], [], []]);
+});
+
+it('given a watch that is behind what a former leader stored → a rotation goes on from what is stored', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  await install.stop();
+  install.watched = install.releaseSecrets.objects();
+  const { stored } = install;
+  const owner = { namespace: TEAM, name: 'web', uid: 'uid-web' };
+  const state = { ...stored, revision: stored.revision + 1 };
+  const shared = { releaseNamespace: RELEASE, className: 'default' };
+  install.releaseSecrets.put(verifierSecret(owner, state, shared, ['web-oauth']));
+  const annotations = { 'grantry.dev/rotate-now': 'now' };
+  install.clients.put({ metadata: { namespace: TEAM, name: 'web', annotations } });
+  await install.lead();
+  expect([install.stored.handled.rotateNow, install.errors]).toEqual(['now', []]);
 });
 
 it('a secret whose verifier a former leader stored while the Secret was read is accepted', async () => {

@@ -4,7 +4,12 @@
 import { describe, expect, it } from 'vitest';
 import { StaleReadError } from '../../../src/controller/reconciling/stale-read.ts';
 import { KeyReconciler } from '../../../src/controller/signing-keys/key-reconciler.ts';
-import { type Resource, SECRETS, SIGNING_KEYS } from '../../../src/kubernetes/objects/resources.ts';
+import {
+  type KubernetesObject,
+  type Resource,
+  SECRETS,
+  SIGNING_KEYS,
+} from '../../../src/kubernetes/objects/resources.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
 import { leaderOver, UNPLAYED } from '../leader.ts';
 
@@ -24,6 +29,10 @@ class World {
   /** The keys that the replica has; undefined: it has all. */
   served: ReadonlySet<string> | undefined;
   asked = 0;
+  lists = 0;
+  readonly events: string[] = [];
+  /** The Secrets that the watch stands still at; undefined: it follows. */
+  #watched: readonly KubernetesObject[] | undefined;
   readonly #rings = new PlayedObjects(SIGNING_KEYS);
   readonly #secrets = new PlayedObjects(SECRETS);
   readonly #reconciler = new KeyReconciler({
@@ -39,8 +48,15 @@ class World {
         return 'deleted';
       },
     }),
+    reader: {
+      list: async (_resource, selection = {}) => {
+        this.lists += 1;
+        expect(selection).toEqual({ namespace: NAMESPACE, labelSelector: 'grantry.dev/part=signing-key' });
+        return { items: this.#secrets.objects(), resourceVersion: '', continue: undefined, bytes: 0 };
+      },
+    },
     signingKeys: this.#rings,
-    secrets: this.#secrets,
+    secrets: { get: expect.fail, objects: () => this.#watched ?? this.#secrets.objects() },
     releaseNamespace: NAMESPACE,
     replicas: {
       observe: async () => {
@@ -49,7 +65,7 @@ class World {
         return { outcome: 'Observed', replicas: [{ name: 'pod-1', state }] };
       },
     },
-    record: () => {},
+    record: ({ reason }) => this.events.push(reason),
     clock: { now: () => this.now },
   });
 
@@ -72,6 +88,11 @@ class World {
       .sort();
   }
 
+  /** From now on the watch of Secrets delivers nothing. */
+  watchStandsStill(): void {
+    this.#watched = this.#secrets.objects();
+  }
+
   /** From now on the replica learns of no other key. */
   stopsFollowing(): void {
     this.served = new Set(this.#keyIds());
@@ -85,6 +106,35 @@ class World {
     return kind === SECRETS.kind ? this.#secrets : this.#rings;
   }
 }
+
+describe('a watch of Secrets that is behind', () => {
+  it('a key that was just made → no second one, and no second Event', async () => {
+    const world = new World();
+    world.watchStandsStill();
+    for (let look = 0; look < 3; look++) await world.lookAt(look * SECOND);
+    expect([world.states, world.events]).toEqual([['Active'], ['KeyActivated']]);
+  });
+
+  it('each step of a rotation → taken once', async () => {
+    const world = new World();
+    await world.lookAt(0);
+    for (const hours of [23, 24, 73]) {
+      world.watchStandsStill();
+      for (let look = 1; look <= 3; look++) await world.lookAt(hours * HOUR + look * SECOND);
+    }
+    expect(world.events).toEqual([
+      ...['KeyActivated', 'KeyPublished', 'KeyActivated', 'KeyRetired', 'KeyPublished', 'KeyRemoved'],
+    ]);
+  });
+
+  it('given nothing to do → the Secrets are not listed', async () => {
+    const world = new World();
+    await world.lookAt(0);
+    const { lists } = world;
+    for (let look = 1; look < 4; look++) await world.lookAt(look * SECOND);
+    expect(world.lists).toBe(lists);
+  });
+});
 
 describe('a key whose time comes', () => {
   /** The third day: the first key is to be removed right before the fourth may sign. */

@@ -76,7 +76,7 @@ function variant(secretName: fc.Arbitrary<Variant['secretName']>): fc.Arbitrary<
 const OWN_NAMES = fc.constantFrom('default' as const, 'alpha' as const, 'beta' as const);
 const ALL_NAMES = fc.constantFrom('default' as const, 'alpha' as const, 'shared' as const);
 
-function edit(name: string, { secretName, key, grace, deletionPolicy }: Variant): Act {
+export function edit(name: string, { secretName, key, grace, deletionPolicy }: Variant): Act {
   const names = { default: undefined, alpha: `${name}-alpha`, beta: `${name}-beta`, shared: 'shared' };
   return (world) => {
     if (isBackToFormer(world, name, names[secretName] ?? defaultSecretName(name))) return;
@@ -102,7 +102,7 @@ function isBackToFormer(world: World, name: string, secretName: string): boolean
   return present !== undefined && isFormer && secretNameOf(present) !== secretName;
 }
 
-function rotate(name: string, isCut: boolean): Act {
+export function rotate(name: string, isCut: boolean): Act {
   return (world, number) => {
     const present = world.stored.client(name);
     if (present === undefined) return;
@@ -113,7 +113,7 @@ function rotate(name: string, isCut: boolean): Act {
   };
 }
 
-function remove(name: string): Act {
+export function remove(name: string): Act {
   return (world) => world.byOthers((server) => server.delete(OAUTH_CLIENTS, { namespace: TEAM, name }, 'kubectl'));
 }
 
@@ -175,7 +175,7 @@ function restore(secretName: string, age: number): Act {
 }
 
 /** A tenant makes a Secret of a name that a client has or may get. */
-function squat(secretName: string, labelledFor: string | undefined): Act {
+export function squat(secretName: string, labelledFor: string | undefined): Act {
   return (world, number) => {
     world.ledger.disturbed();
     const owner = labelledFor === undefined ? undefined : world.stored.client(labelledFor);
@@ -188,7 +188,7 @@ function squat(secretName: string, labelledFor: string | undefined): Act {
   };
 }
 
-function vacate(secretName: string): Act {
+export function vacate(secretName: string): Act {
   return (world) => {
     const present = world.stored.secret(secretName);
     if (present === undefined) return;
@@ -211,7 +211,7 @@ function loseVerifiers(name: string): Act {
 /** Whose network it is. */
 type Whose = 'leader' | 'other' | 'token server';
 
-function linkOf(world: World, whose: Whose): FaultyLink {
+export function linkOf(world: World, whose: Whose): FaultyLink {
   return whose === 'token server' ? world.tokenServer.link : world.controller(whose === 'leader').link;
 }
 
@@ -222,11 +222,11 @@ function gap(whose: Whose): Act {
   };
 }
 
-function operation(after: number, does: string, act: Act): Operation {
+export function operation(after: number, does: string, act: Act): Operation {
   return { after, does, act, [fc.toStringMethod]: () => `\n  +${after} ms ${does}` };
 }
 
-type Made = readonly [does: string, act: Act];
+export type Made = readonly [does: string, act: Act];
 
 function of(arbitrary: fc.Arbitrary<Made>): fc.Arbitrary<Operation> {
   return fc.tuple(AFTER, arbitrary).map(([after, [does, act]]) => operation(after, does, act));
@@ -355,6 +355,9 @@ function roleOf(isLeader: boolean): string {
 function oneOf(...weighted: readonly Weighted[]): fc.Arbitrary<Operation> {
   return fc.oneof(...weighted.map(([weight, made]) => ({ weight, arbitrary: of(made) })));
 }
+
+/** What may follow a scene. */
+export const NEXT = oneOf(...BY_OWNERS, ...BY_MACHINES);
 
 const FIRST = of(editing(OWN_NAMES).filter(([does]) => does.startsWith('apply web')));
 

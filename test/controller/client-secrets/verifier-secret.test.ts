@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VerifierSecrets } from '../../../src/controller/client-secrets/verifier-secrets.ts';
+import { VerifierSecret } from '../../../src/controller/client-secrets/verifier-secret.ts';
 import type { LeaderApiOptions } from '../../../src/controller/leadership/leader-api.ts';
 import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
 import { StaleReadError } from '../../../src/controller/reconciling/stale-read.ts';
@@ -47,33 +47,29 @@ function behindAnother({
       return deletion;
     },
   };
-  const verifiers = new VerifierSecrets({
-    api: leaderOver(calls, () => {
-      if (left <= 0) throw new LeadershipLostError();
-    }),
-    view: { get: () => other, objects: () => [other] },
-    releaseNamespace: 'auth',
-    clientExists: () => true,
-    className: 'default',
+  const api = leaderOver(calls, () => {
+    if (left <= 0) throw new LeadershipLostError();
   });
+  const options = { api, releaseNamespace: 'auth', className: 'default', clientExists: () => true };
+  const verifiers = new VerifierSecret(options, OWNER, other);
   return { verifiers, writes };
 }
 
 it('a Secret of another type is replaced by the verifiers of its client', async () => {
   const { verifiers, writes } = behindAnother({ leadsFor: 2 });
-  await verifiers.put(OWNER, STATE, undefined);
+  await verifiers.put(STATE);
   expect(writes).toEqual(['delete', 'create']);
 });
 
 it('verifiers are not written by who stopped leading between removing what was in their place and writing them', async () => {
   const { verifiers, writes } = behindAnother({ leadsFor: 1 });
-  await expect(verifiers.put(OWNER, STATE, undefined)).rejects.toBeInstanceOf(LeadershipLostError);
+  await expect(verifiers.put(STATE)).rejects.toBeInstanceOf(LeadershipLostError);
   expect(writes).toEqual(['delete']);
 });
 
 it.each([
-  ['replaced', (verifiers: VerifierSecrets) => verifiers.put(OWNER, STATE, undefined)],
-  ['removed', (verifiers: VerifierSecrets) => verifiers.remove(OWNER.uid)],
+  ['replaced', (verifiers: VerifierSecret) => verifiers.put(STATE)],
+  ['removed', (verifiers: VerifierSecret) => verifiers.remove()],
 ])('a Secret that changes while it is to be %s is a stale read', async (_, act) => {
   const { verifiers, writes } = behindAnother({ deletion: 'changed' });
   await expect(act(verifiers)).rejects.toBeInstanceOf(StaleReadError);
