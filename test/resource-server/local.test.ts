@@ -214,7 +214,6 @@ describe('the keys of the issuer', () => {
     answer = async () => made();
     expect(await outcome(verifier(), await token())).toBe('503 keys_unavailable');
   });
-
 });
 
 describe('options', () => {

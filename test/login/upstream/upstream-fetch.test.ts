@@ -2,10 +2,12 @@
 
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createSecureServer } from 'node:https';
+import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { UpstreamFetch, UpstreamUnavailableError } from '../../../src/login/upstream/upstream-fetch.ts';
+import { CertificateMaker } from '../../client-certificates.ts';
 import { until } from '../../until.ts';
 
 const MIB = 1024 * 1024;
@@ -115,3 +117,41 @@ it('http on loopback, where the issuer has https → refused without a call', as
   calls = new UpstreamFetch({ authorities: undefined, allowsPlain: false });
   expect([await outcome(), isAsked]).toEqual([expect.stringMatching(/^refused/), false]);
 });
+
+it('behind the proxy of the environment → reached through it, with TLS to the provider itself', async () => {
+  const maker = new CertificateMaker();
+  const authority = maker.authority();
+  const { certificate, key } = maker.make({ issuer: authority, extensions: ['subjectAltName=DNS:localhost'] });
+  const secure = createSecureServer({ cert: certificate, key }, (_request, response) => response.end('reached'));
+  const asked: (string | undefined)[] = [];
+  const proxy = createServer().on('connect', (request, socket) => {
+    asked.push(request.url);
+    const onward = connect(portOf(secure), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+      onward.pipe(socket).pipe(onward);
+    });
+    for (const each of [onward, socket]) each.on('error', () => {});
+  });
+  for (const each of [secure, proxy]) await once(each.listen(0, '127.0.0.1'), 'listening');
+  for (const name of ['https_proxy', 'HTTPS_PROXY']) vi.stubEnv(name, `http://127.0.0.1:${portOf(proxy)}`);
+  for (const name of ['no_proxy', 'NO_PROXY']) vi.stubEnv(name, '');
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    secure.closeAllConnections();
+    for (const each of [secure, proxy]) each.close();
+  });
+
+  const host = `localhost:${portOf(secure)}`;
+  const reach = async (authorities: string | undefined) => {
+    const through = new UpstreamFetch({ authorities, allowsPlain: false });
+    onTestFinished(() => through.close());
+    return await (await through.fetch(`https://${host}/`, {})).text();
+  };
+  expect(await reach(authority.certificate)).toBe('reached');
+  await expect(reach(undefined)).rejects.toThrow(UpstreamUnavailableError);
+  expect(asked).toEqual([host, host]);
+});
+
+function portOf(of: NetServer): number {
+  return (of.address() as AddressInfo).port;
+}

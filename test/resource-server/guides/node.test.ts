@@ -48,7 +48,11 @@ describe('the API of the guide in Node', () => {
 
   it('called by the lines of the page → 200 and 401; with the other scope → 403', async () => {
     expect(await statusesOf(lines)).toEqual(['200', '401']);
-    const writing = replaced(lines, 'grant_type=client_credentials', 'grant_type=client_credentials -d scope=notes/write');
+    const writing = replaced(
+      lines,
+      'grant_type=client_credentials',
+      'grant_type=client_credentials -d scope=notes/write',
+    );
     expect(await statusesOf(writing)).toEqual(['403', '401']);
   });
 
