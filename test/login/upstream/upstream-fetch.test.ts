@@ -3,12 +3,13 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { UpstreamFetch, UpstreamUnavailableError } from '../../../src/login/upstream/upstream-fetch.ts';
 import { CertificateMaker } from '../../client-certificates.ts';
 import { until } from '../../until.ts';
+import { proxyOfTheEnvironment } from './environment-proxy.ts';
 
 const MIB = 1024 * 1024;
 
@@ -122,26 +123,16 @@ it('behind the proxy of the environment → reached through it, with TLS to the 
   const maker = new CertificateMaker();
   const authority = maker.authority();
   const { certificate, key } = maker.make({ issuer: authority, extensions: ['subjectAltName=DNS:localhost'] });
+  maker.remove();
   const secure = createSecureServer({ cert: certificate, key }, (_request, response) => response.end('reached'));
-  const asked: (string | undefined)[] = [];
-  const proxy = createServer().on('connect', (request, socket) => {
-    asked.push(request.url);
-    const onward = connect(portOf(secure), '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-      onward.pipe(socket).pipe(onward);
-    });
-    for (const each of [onward, socket]) each.on('error', () => {});
-  });
-  for (const each of [secure, proxy]) await once(each.listen(0, '127.0.0.1'), 'listening');
-  for (const name of ['https_proxy', 'HTTPS_PROXY']) vi.stubEnv(name, `http://127.0.0.1:${portOf(proxy)}`);
-  for (const name of ['no_proxy', 'NO_PROXY']) vi.stubEnv(name, '');
+  await once(secure.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
-    vi.unstubAllEnvs();
     secure.closeAllConnections();
-    for (const each of [secure, proxy]) each.close();
+    secure.close();
   });
-
-  const host = `localhost:${portOf(secure)}`;
+  const { port } = secure.address() as AddressInfo;
+  const asked = await proxyOfTheEnvironment(port);
+  const host = `localhost:${port}`;
   const reach = async (authorities: string | undefined) => {
     const through = new UpstreamFetch({ authorities, allowsPlain: false });
     onTestFinished(() => through.close());
@@ -151,7 +142,3 @@ it('behind the proxy of the environment → reached through it, with TLS to the 
   await expect(reach(undefined)).rejects.toThrow(UpstreamUnavailableError);
   expect(asked).toEqual([host, host]);
 });
-
-function portOf(of: NetServer): number {
-  return (of.address() as AddressInfo).port;
-}
