@@ -200,6 +200,14 @@ describe.each(CASES)('an API by %s, %s', (adapter, mode) => {
     }
   });
 
+  it('a form body with a token of a key, also beside its proof → 401 invalid_token', async () => {
+    const send = await started({ formBody: true });
+    const token = await bound();
+    for (const lines of [[], [`DPoP: ${proofOf(token, { claims: { htm: 'POST' } })}`]]) {
+      expectRefused(await send({ form: `access_token=${token}`, lines }), 401, /^Bearer .*error="invalid_token"/);
+    }
+  });
+
   it('a token of a key with its proof → 200, once', async () => {
     const send = await started();
     const token = await bound();
