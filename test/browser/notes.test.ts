@@ -112,7 +112,7 @@ describe.skipIf(NO_CHROMIUM)('the notes in Chromium', () => {
       const leaving = await command('sign-out');
       expect(await leaving.ended()).toBe(0);
       await expect(readFile(file)).rejects.toMatchObject({ code: 'ENOENT' });
-      await until('the revocation counts', async () => (await answerTo(session))[0] === 401, 2000);
+      await until('the revocation counts', async () => (await answerTo(session))[0] === 401, 5000);
       expect(await answerTo(session)).toEqual([401, 'invalid_token']);
       // The next command asks for a sign-in again.
       await signInAddress(await command('list'));

@@ -123,7 +123,7 @@ describe('the notes API', () => {
       (await fetch(`${api}/notes`, { headers: { authorization: `Bearer ${token}` } })).status;
     expect(await statusNow()).toBe(200);
     expect((await away.post('/revoke', 'reader', { token })).status).toBe(200);
-    await until('the revocation counts', async () => (await statusNow()) === 401, 2000);
+    await until('the revocation counts', async () => (await statusNow()) === 401, 5000);
     await away.process.end();
     const answer = await fetch(`${api}/notes`, { headers: { authorization: `Bearer ${token}` } });
     expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);

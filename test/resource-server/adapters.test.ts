@@ -19,18 +19,23 @@ const API = { clientId: 'shop.api', secret: 'the-secret-of-the-api-behind-it' };
 const holder = new DpopHolder();
 
 let grantry: Grantry;
+/** Another issuer, with the same clients and the same key. */
+let stranger: Grantry;
 
 beforeAll(async () => {
-  grantry = await startGrantry({
-    clients: [
-      { ...JOB, audiences: [AUDIENCE, 'urn:other'], defaultAudience: AUDIENCE },
-      { ...API, resourceServerAudiences: [AUDIENCE] },
-    ],
-  });
+  const clients = [
+    { ...JOB, audiences: [AUDIENCE, 'urn:other'], defaultAudience: AUDIENCE },
+    { ...API, resourceServerAudiences: [AUDIENCE] },
+  ];
+  [grantry, stranger] = await Promise.all([startGrantry({ clients }), startGrantry({ clients })]);
 });
 
-async function issued(form: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<string> {
-  const response = await grantry.post(
+async function issued(
+  form: Record<string, string> = {},
+  headers: Record<string, string> = {},
+  by = grantry,
+): Promise<string> {
+  const response = await by.post(
     '/token',
     { grant_type: 'client_credentials', scope: 'read', ...form },
     { headers: { authorization: basic(JOB.clientId, JOB.secret), ...headers } },
@@ -152,6 +157,18 @@ describe.each(CASES)('an API by %s, %s', (adapter, mode) => {
     expectRefused(await send({ lines: [`Authorization: Bearer ${token}`] }), 401, 'error="invalid_token"');
   });
 
+  it('of another issuer → 401 invalid_token; revoked → the same by asking, and by keys it lives on', async () => {
+    const send = await started();
+    const [token, elsewhere] = [await issued(), await issued({}, {}, stranger)];
+    const presented = (sent: string) => send({ lines: [`Authorization: Bearer ${sent}`] });
+    expectRefused(await presented(elsewhere), 401, /^Bearer .*error="invalid_token"/);
+    expect(await presented(token)).toMatchObject({ status: 200 });
+    await grantry.post('/revoke', { token }, { headers: { authorization: basic(JOB.clientId, JOB.secret) } });
+    const revoked = await presented(token);
+    if (mode === 'local') expect(revoked.status).toBe(200);
+    else expectRefused(revoked, 401, /^Bearer .*error="invalid_token"/);
+  });
+
   it('too small a scope → 403 insufficient_scope with the scope', async () => {
     const send = await started();
     const token = await issued({ scope: 'write' });
@@ -180,6 +197,14 @@ describe.each(CASES)('an API by %s, %s', (adapter, mode) => {
       { form: `access_token=${token}`, lines: [`Authorization: Bearer ${token}`] },
     ]) {
       expectRefused(await send(sent), 400, 'error="invalid_request"');
+    }
+  });
+
+  it('a form body with a token of a key, also beside its proof → 401 invalid_token', async () => {
+    const send = await started({ formBody: true });
+    const token = await bound();
+    for (const lines of [[], [`DPoP: ${proofOf(token, { claims: { htm: 'POST' } })}`]]) {
+      expectRefused(await send({ form: `access_token=${token}`, lines }), 401, /^Bearer .*error="invalid_token"/);
     }
   });
 

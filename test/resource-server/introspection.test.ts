@@ -3,6 +3,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { AccessDenied, createVerifier, type IntrospectionOptions } from '../../src/resource-server/index.ts';
+import { createTestIssuer } from '../../src/resource-server/testing.ts';
 import { basic, DEFAULT_AUDIENCE, type Grantry, PKCE, readJson, startGrantry } from '../grantry.ts';
 import { API, WEB } from '../http/protocol/token-calls.ts';
 
@@ -110,4 +111,23 @@ it('a function may authenticate the request instead of a secret', async () => {
   });
   const { access_token: token } = await tokensOf(grantry);
   expect(await outcome(token)).toBe('passes');
+});
+
+it('an id and a secret of any characters, and an endpoint of its own → asked there, by the form of RFC 6749 §2.3.1', async () => {
+  const endpoint = 'https://auth.example/elsewhere/introspect';
+  const { issuer, audience, token, fetch } = createTestIssuer();
+  const asked: string[][] = [];
+  const verifier = createVerifier({
+    issuer,
+    audience,
+    mode: 'introspection',
+    introspection: { clientId: 'a:b', clientSecret: 'ä +%', endpoint },
+    fetch: (url, init) => {
+      const [, credentials = ''] = new Headers(init.headers).get('authorization')?.split(' ') ?? [];
+      asked.push([url, Buffer.from(credentials, 'base64').toString()]);
+      return fetch(url, init);
+    },
+  });
+  await verifier.verify(new Request('https://a.example/', { headers: { authorization: `Bearer ${token()}` } }));
+  expect(asked).toEqual([[endpoint, 'a%3Ab:%C3%A4+%2B%25']]);
 });

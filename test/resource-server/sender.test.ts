@@ -31,10 +31,10 @@ async function refusal(of: ReturnType<typeof verifier>, headers: Record<string, 
   }
 }
 
-function boundRequest(htu = 'https://notes.example/notes') {
+function boundRequest({ htu = 'https://notes.example/notes', ...more }: Record<string, string | undefined> = {}) {
   const token = issuer.token({ claims: { cnf: { jkt: holder.thumbprint } } });
   const ath = createHash('sha256').update(token).digest('base64url');
-  const dpop = holder.proof(htu, clock.now(), { claims: { htm: 'GET', ath } });
+  const dpop = holder.proof(htu, clock.now(), { claims: { htm: 'GET', ath, ...more } });
   return { authorization: `DPoP ${token}`, dpop };
 }
 
@@ -76,13 +76,32 @@ describe('an API that demands bound tokens', () => {
 
 it('a proof names a path in any spelling of one meaning', async () => {
   const api = verifier();
-  expect(await refusal(api, boundRequest('https://notes.example/~a/b'), '/%7ea/./b?x=1')).toBeUndefined();
-  expect(await refusal(api, boundRequest('https://NOTES.example:443/%7ea'), '/%7ea')).toBeUndefined();
+  expect(await refusal(api, boundRequest({ htu: 'https://notes.example/~a/b' }), '/%7ea/./b?x=1')).toBeUndefined();
+  expect(await refusal(api, boundRequest({ htu: 'https://NOTES.example:443/%7ea' }), '/%7ea')).toBeUndefined();
   // A proxy between them has normalised the path.
-  expect(await refusal(api, boundRequest('https://notes.example/%c3%a4/%7Ea'), '/%C3%A4/~a')).toBeUndefined();
-  expect(await refusal(api, boundRequest('https://notes.example/a'), '/b')).toMatchObject({
+  expect(await refusal(api, boundRequest({ htu: 'https://notes.example/%c3%a4/%7Ea' }), '/%C3%A4/~a')).toBeUndefined();
+  expect(await refusal(api, boundRequest({ htu: 'https://notes.example/a' }), '/b')).toMatchObject({
     code: 'invalid_dpop_proof',
   });
+});
+
+it('a nonce of one replica counts at another with the secret of it, in the first place or after a newer one, and at no other', async () => {
+  const [old, current, strange] = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte)) as [
+    Uint8Array,
+    Uint8Array,
+    Uint8Array,
+  ];
+  const replica = (...secrets: readonly Uint8Array[]) => verifier({ dpopNonce: { rule: 'required', secrets } });
+  const first = replica(old);
+  const refused = await refusal(first, boundRequest());
+  expect(refused).toMatchObject({ status: 401, code: 'use_dpop_nonce' });
+  const withNonce = () => boundRequest({ nonce: refused?.headers['dpop-nonce'] });
+  for (const api of [first, replica(old), replica(current, old)]) {
+    expect(await refusal(api, withNonce())).toBeUndefined();
+  }
+  for (const api of [replica(current), replica(strange, current)]) {
+    expect(await refusal(api, withNonce())).toMatchObject({ status: 401, code: 'use_dpop_nonce' });
+  }
 });
 
 describe('the records of proofs', () => {

@@ -198,8 +198,8 @@ describe('the guide', () => {
       'fetch-api.mjs',
       'fastify-api.mjs',
       'connect-api.mjs',
-      'main.mjs',
       'logged.mjs',
+      'main.mjs',
       'api.test.mjs',
       'asking-verifier.mjs',
     ]);

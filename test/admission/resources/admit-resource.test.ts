@@ -152,6 +152,15 @@ describe('several resources', () => {
     expect(reasons).toEqual(['InvalidScope', 'Ready', 'Ready', 'ResourceLimitExceeded']);
   });
 
+  it('given a policy without a limit, or none → fifty have their places', () => {
+    const many = Array.from({ length: 51 }, (_, index) => resourceDocument({}, { name: `r${index}` }));
+    for (const documents of [many, [policyDocument({}), ...many]]) {
+      const reasons = verdictsOf(resourcesOf(documents)).map(({ conditions }) => conditions.at(-1)?.reason);
+      const counted = ['Ready', 'ResourceLimitExceeded'].map((reason) => reasons.filter((it) => it === reason).length);
+      expect(counted).toEqual([50, 1]);
+    }
+  });
+
   it('given a holder that is deleted → the next one is accepted, and named as changed', () => {
     const resources = resourcesOf([
       everywhere({ resources: ['https://**'] }),

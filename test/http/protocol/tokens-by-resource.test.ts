@@ -161,6 +161,20 @@ describe('the life of a token', () => {
     expect(exp).toBe(iat + 120);
   });
 
+  it('by a code and its refreshes → ends with the cap at the resource that has one, and there alone', async () => {
+    const { body: first } = await calls.redeem(await issueCode(), { resource: NOTES });
+    const { body: second } = await calls.refresh(first.refresh_token, { resource: MAIL });
+    const { body: third } = await calls.refresh(second.refresh_token, { resource: NOTES });
+    for (const [{ expires_in, access_token }, seconds] of [
+      [first, 120],
+      [second, 600],
+      [third, 120],
+    ] as const) {
+      const { iat = 0, exp = 0 } = claimsOf(access_token);
+      expect([expires_in, exp - iat]).toEqual([seconds, seconds]);
+    }
+  });
+
   it.each([
     ['client_credentials', () => ask({ resource: NOTES, scope: 'notes.read' }, opaqueCalls)],
     ['authorization_code', async () => opaqueCalls.redeem(await issueCode(opaque.clientId), { resource: NOTES })],

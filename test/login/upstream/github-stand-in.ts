@@ -1,4 +1,5 @@
-// A server that answers as GitHub documents, over TLS on localhost: what a person is, is in `api`, by path.
+// A server that answers as GitHub documents, over TLS: on localhost as an Enterprise server, and under the names of github.com for
+// those that a proxy leads here. What a person is, is in `api`, by path.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
@@ -6,6 +7,10 @@ import { text } from 'node:stream/consumers';
 import { CertificateMaker } from '../../client-certificates.ts';
 import { freePort } from '../../free-port.ts';
 import { json } from './scripted-provider.ts';
+
+/** Where an Enterprise server has its API. */
+const API = '/api/v3';
+const NAMES = ['localhost', 'github.com', 'api.github.com'].map((name) => `DNS:${name}`).join();
 
 export class GitHubStandIn {
   /** As `spec.gitHub.host` names it. */
@@ -35,7 +40,9 @@ export class GitHubStandIn {
         this.redeemed = new URLSearchParams(await text(request));
         return json(response, this.token);
       }
-      const path = url.pathname.replace('/api/v3', '');
+      const base = request.headers.host === 'api.github.com' ? '' : API;
+      if (!url.pathname.startsWith(base)) return json(response, {}, 404);
+      const path = url.pathname.slice(base.length);
       this.asked.push(`${path}${url.search}`);
       if (request.headers.authorization !== 'Bearer gho_1') return json(response, {}, 401);
       const answer = this.api[path];
@@ -49,7 +56,7 @@ export class GitHubStandIn {
   static async start(): Promise<GitHubStandIn> {
     const maker = new CertificateMaker();
     const authority = maker.authority();
-    const { certificate, key } = maker.make({ issuer: authority, extensions: ['subjectAltName=DNS:localhost'] });
+    const { certificate, key } = maker.make({ issuer: authority, extensions: [`subjectAltName=${NAMES}`] });
     const port = await freePort();
     const server = createServer({ cert: certificate, key }).listen(port, '127.0.0.1');
     await once(server, 'listening');

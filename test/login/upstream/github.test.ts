@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { GitHubSource } from '../../../src/login/upstream/github.ts';
 import type { GitHubProvider } from '../../../src/oauth/registry/identity-provider.ts';
+import { proxyOfTheEnvironment } from './environment-proxy.ts';
 import { GitHubStandIn } from './github-stand-in.ts';
 import { aGitHubProvider } from './providers.ts';
 
@@ -52,6 +53,14 @@ describe('the request', () => {
     });
     expect(github.redeemed?.get('code_verifier')).toBe(departure.codeVerifier);
   });
+});
+
+it('without a host → github.com, and its API at api.github.com', async () => {
+  const asked = await proxyOfTheEnvironment(Number(new URL(`https://${github.host}`).port));
+  const { departure, outcome } = await signIn({ host: 'github.com' });
+  expect(new URL(departure.location).origin).toBe('https://github.com');
+  expect(outcome).toMatchObject({ outcome: 'vouched' });
+  expect(new Set(asked)).toEqual(new Set(['github.com:443', 'api.github.com:443']));
 });
 
 describe('a member of a listed organization', () => {

@@ -2,11 +2,14 @@
 
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { UpstreamFetch, UpstreamUnavailableError } from '../../../src/login/upstream/upstream-fetch.ts';
+import { CertificateMaker } from '../../client-certificates.ts';
 import { until } from '../../until.ts';
+import { proxyOfTheEnvironment } from './environment-proxy.ts';
 
 const MIB = 1024 * 1024;
 
@@ -114,4 +117,28 @@ it('http on loopback, where the issuer has https → refused without a call', as
   };
   calls = new UpstreamFetch({ authorities: undefined, allowsPlain: false });
   expect([await outcome(), isAsked]).toEqual([expect.stringMatching(/^refused/), false]);
+});
+
+it('behind the proxy of the environment → reached through it, with TLS to the provider itself', async () => {
+  const maker = new CertificateMaker();
+  const authority = maker.authority();
+  const { certificate, key } = maker.make({ issuer: authority, extensions: ['subjectAltName=DNS:localhost'] });
+  maker.remove();
+  const secure = createSecureServer({ cert: certificate, key }, (_request, response) => response.end('reached'));
+  await once(secure.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    secure.closeAllConnections();
+    secure.close();
+  });
+  const { port } = secure.address() as AddressInfo;
+  const asked = await proxyOfTheEnvironment(port);
+  const host = `localhost:${port}`;
+  const reach = async (authorities: string | undefined) => {
+    const through = new UpstreamFetch({ authorities, allowsPlain: false });
+    onTestFinished(() => through.close());
+    return await (await through.fetch(`https://${host}/`, {})).text();
+  };
+  expect(await reach(authority.certificate)).toBe('reached');
+  await expect(reach(undefined)).rejects.toThrow(UpstreamUnavailableError);
+  expect(asked).toEqual([host, host]);
 });

@@ -91,7 +91,7 @@ function describeAskingApi({ program, away, isBounded }: Asking): void {
     await issuer.revoke(token, clientId);
     const isRefused = async () => (await api.answer(`Bearer ${token}`)).status === 401;
     // A second at grantry, and one that Apache keeps answers.
-    await until('the token is refused', isRefused, 4000);
+    await until('the token is refused', isRefused, 5000);
     const { challenge } = await api.answer(`Bearer ${token}`);
     expect(challenge).toMatch(/^Bearer .*error="invalid_token"/);
   });

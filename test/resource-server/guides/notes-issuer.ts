@@ -13,6 +13,7 @@ import { until } from '../../until.ts';
 
 const AUDIENCE = 'urn:grantry:ns:notes:api';
 
+const MANIFESTS_FILE = 'notes.yaml';
 const KEY_FILE = 'key.yaml';
 
 function signingKey(algorithm: SigningAlgorithm, revokedKeyIds: readonly string[] = []): string {
@@ -41,8 +42,13 @@ export class NotesIssuer {
 
   /** @param manifests of the page, with the client notes/reader @param algorithm of the signing key */
   static async serve(manifests: string, algorithm: SigningAlgorithm = 'ES256'): Promise<NotesIssuer> {
-    const folder = await folderOf({ 'notes.yaml': manifests, [KEY_FILE]: signingKey(algorithm) });
+    const folder = await folderOf({ [MANIFESTS_FILE]: manifests, [KEY_FILE]: signingKey(algorithm) });
     return new NotesIssuer(Object.assign(await startDev(folder), { folder }));
+  }
+
+  /** Writes other manifests in place of those that are served; they count soon. */
+  edit(manifests: string): void {
+    writeFileSync(join(this.#folder, MANIFESTS_FILE), manifests);
   }
 
   /** Makes it stand still: it takes connections and answers nothing. */
