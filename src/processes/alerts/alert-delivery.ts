@@ -39,15 +39,6 @@ const DELIVERY_PACE: DeliveryPace = {
   triedFor: 24 * 3_600_000,
 };
 
-/**
- * The alerts of this replica that are retried while Redis is unavailable. More are left to the sweep, which may
- * audit-log them again.
- */
-const MOST_REQUEUED = 1000;
-
-/** The delay before each retry of such an alert, in milliseconds. */
-const REQUEUE_DELAY = 250;
-
 /** How long an alert waits for a controller, or a webhook that is not configured, in milliseconds. */
 const LONGEST_WAIT = 7 * 24 * 3_600_000;
 
@@ -74,8 +65,6 @@ export class AlertDelivery {
   readonly #sweepers: Readonly<Record<'raised' | AlertSink, OutboxSweeper<QueuedAlert>>>;
   /** Alerts that move on when their audit line is certainly written out. */
   readonly #unwritten = new Set<Promise<void>>();
-  /** Those of alerts that are tried again. */
-  readonly #timers = new Set<NodeJS.Timeout>();
   #reconnectedAt = Number.NEGATIVE_INFINITY;
   readonly #stopping = Promise.withResolvers<void>();
 
@@ -111,7 +100,6 @@ export class AlertDelivery {
   async stop(): Promise<void> {
     const stopped = Object.values(this.#sweepers).map((sweeper) => sweeper.stop());
     this.#stopping.resolve();
-    for (const timer of this.#timers) clearTimeout(timer);
     await Promise.all([...stopped, ...this.#unwritten]);
   }
 
@@ -167,27 +155,18 @@ export class AlertDelivery {
     log.error({ shard, alert: name, fault: 'unreadable' }, 'alert: cannot be read, given up');
   }
 
-  /** Hands on an alert whose line is in the audit stream, as soon as the line is written out. */
+  /**
+   * Hands on an alert whose line is in the audit stream, as soon as the line is written out. While Redis is away the
+   * replay does it.
+   */
   #forwardWritten(alert: Alert): void {
     const { raised } = this.#sweepers;
     if (raised.isStopped || raised.isUnderWay(alert.id)) return;
     const forwarded = this.#written()
       .then(() => this.#forward(alert, 0))
-      .catch((error) => {
-        raised.noteFault(error);
-        this.#requeue(alert);
-      })
+      .catch((error) => raised.noteFault(error))
       .finally(() => this.#unwritten.delete(forwarded));
     this.#unwritten.add(forwarded);
-  }
-
-  #requeue(alert: Alert): void {
-    if (this.#sweepers.raised.isStopped || this.#timers.size >= MOST_REQUEUED) return;
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      this.#forwardWritten(alert);
-    }, REQUEUE_DELAY);
-    this.#timers.add(timer);
   }
 
   async #forward(alert: Alert, age: number): Promise<void> {

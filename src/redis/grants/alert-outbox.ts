@@ -88,8 +88,8 @@ export class AlertOutbox {
   }
 
   /**
-   * Hands an alert whose audit line is written to the sinks. Idempotent. The replay after a fail-over does the same, so that a
-   * lost alert causes no second line.
+   * Hands an alert whose audit line is written to the sinks. Idempotent. The replay does the same once Redis is back, and
+   * after a fail-over, so that a lost alert causes no second line.
    */
   async forward(alert: Alert, sinks: readonly AlertSink[]): Promise<void> {
     const shard = shardOf(alert.grantId);

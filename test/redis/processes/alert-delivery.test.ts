@@ -287,29 +287,6 @@ describeRedis('the delivery of alerts', () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
   });
 
-  it('hears of every alert, also of those for which no replica has room', async () => {
-    let isAway = false;
-    let refused = 0;
-    const isRefused = () => {
-      if (isAway) refused += 1;
-      return isAway;
-    };
-    const replica = aReplica({ pace: QUIET, over: exceptFor(isRefused) }).start();
-    const grant = await rotatedTo(stores.grants, 2);
-    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
-    const alert = answer.outcome === 'reused' ? answer.alert : undefined;
-    if (alert === undefined) throw new Error('nothing was raised');
-    isAway = true;
-    for (let index = 0; index < 1000; index++) {
-      replica.audit.record({ type: alert.type, alert: { ...alert, id: `${alert.id}-${index}` } });
-    }
-    await until('all of them wait', () => refused >= 1000);
-    isAway = false;
-    replica.audit.record({ type: alert.type, alert });
-    await emptied();
-    expect(ids()).toEqual([alert.id]);
-  });
-
   it('leaves a fresh alert to the replica that raised it', async () => {
     const sweeping = aReplica({ pace: { ...QUIET, leftBehind: 60_000 } });
     await reuse();
@@ -384,6 +361,46 @@ describeRedis('the delivery of alerts', () => {
     ]);
   });
 
+  it('is given up for a sink that does not take it for a week, said in the log', async () => {
+    const id = await reuse();
+    const [queued] = await outbox.raised.list(id.slice(0, 3));
+    if (queued?.alert === undefined) throw new Error('nothing was raised');
+    const { shard, alert } = queued;
+    await outbox.raised.settle(queued);
+    const replica = aReplica({ pace: QUIET, webhook: false, hasController: true });
+    const sweptAtTheAge = async (age: number) => {
+      const json = JSON.stringify({ ...alert, time: Date.now() - age });
+      for (const key of [keys.webhookAlerts(shard), keys.controllerAlerts(shard)]) {
+        await server.command('HSET', key, id, json);
+      }
+      await replica.delivery.sweep();
+      return await waitingAlerts();
+    };
+    const week = 7 * 24 * 3_600_000;
+    expect(await sweptAtTheAge(week - 60_000)).toEqual([id, id]);
+    expect(await replica.reports.exchange([])).toHaveLength(1);
+    expect(await sweptAtTheAge(week + 1)).toEqual([]);
+    expect(await replica.reports.exchange([])).toEqual([]);
+    const given = replica.lines.filter(({ level }) => level === 'error').map(({ alert, sink }) => [alert, sink]);
+    expect(given.sort()).toEqual([
+      [id, 'controller'],
+      [id, 'webhook'],
+    ]);
+  });
+
+  it('is logged, and is to the controller, though the webhook hangs', async () => {
+    receiver.answer = undefined;
+    await untold(40);
+    const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 }, hasController: true }).start();
+    const swept = replica.delivery.sweep();
+    await until('sixteen wait for their answer', () => receiver.received.length === 16);
+    await until('all are reported', async () => (await replica.reports.exchange([])).length === 40);
+    expect([replica.audits().length, receiver.mostWaiting]).toEqual([40, 16]);
+    receiver.answer = { status: 204 };
+    receiver.answerWaiting();
+    await swept;
+  });
+
   it('is by the next replica when one ends in the middle of a try', async () => {
     receiver.answer = undefined;
     const dying = aReplica({ pace: { ...QUIET, lease: 200 } }).start();
@@ -431,6 +448,7 @@ describeRedis('the delivery of alerts', () => {
     raising.audit.record({ type: 'refresh_token.reuse_detected', alert });
     await server.start();
     await connection.ready(5000);
+    await until('it moves on', async () => (await connection.replayRevocations('pending')).applied > 0);
     await emptied();
     expect(ids()).toEqual([alert?.id]);
     expect([...raising.audits(), ...other.audits()]).toEqual(['refresh_token.reuse_detected']);

@@ -8,7 +8,7 @@ import type { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { AlertOutbox, type QueuedAlert } from '../../../src/redis/grants/alert-outbox.ts';
 
 /** What is in the outboxes of a shard, once for each: to be logged, for the webhook, for the controller. */
-export async function queuedIn(outbox: AlertOutbox, shard: string): Promise<readonly QueuedAlert[]> {
+async function queuedIn(outbox: AlertOutbox, shard: string): Promise<readonly QueuedAlert[]> {
   const { raised, webhook, controller } = outbox;
   return (await Promise.all([raised, webhook, controller].map((each) => each.list(shard)))).flat();
 }
