@@ -183,6 +183,22 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       ]);
     });
 
+    it('that a fail-over has lost comes to its sinks all the same, and is raised no second time', async () => {
+      const { grants } = world.stores;
+      const grant = await redeemed(grants);
+      const answer = await grants.rotate(rotateRequest(grant, 5));
+      const alert = answer.outcome === 'healed' ? answer.alert : undefined;
+      if (alert === undefined) throw new Error('nothing was raised');
+      await outbox.raised.settle(placeOfAlert(alert.id));
+      await world.put(world.keys.grant(grant.grantId), 'e', '');
+      await outbox.forward(alert, ['webhook']);
+      expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], [alert]]);
+      expect(await grants.rotate(rotateRequest(grant, 9))).toMatchObject({ outcome: 'healed', alert: undefined });
+      await outbox.webhook.settle(placeOfAlert(alert.id));
+      await outbox.forward(alert, ['webhook']);
+      expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], []]);
+    });
+
     it('of one sink is not that of another: each is tried and settled by itself', async () => {
       const alert = await raised();
       const place = placeOfAlert(alert.id);
