@@ -105,6 +105,7 @@ export class AlertDelivery {
 
   /** Delivers the undelivered alerts of every shard; an unavailable shard is left to the next sweep. */
   async sweep(): Promise<void> {
+    // The sinks first: what moves on is tried at once, and by this sweep not again.
     await Promise.all([this.#sweepers.webhook.sweep(), this.#sweepers.controller.sweep()]);
     await this.#sweepers.raised.sweep();
   }
