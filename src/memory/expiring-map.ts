@@ -60,8 +60,9 @@ export class ExpiringMap<Value> {
     this.#entries.set(key, { value, expiresAt });
   }
 
-  delete(key: string): void {
-    this.#entries.delete(key);
+  /** @returns whether there was an entry, expired or not */
+  delete(key: string): boolean {
+    return this.#entries.delete(key);
   }
 
   /** Every unexpired value that matches; walks the whole map. */

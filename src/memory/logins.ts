@@ -111,8 +111,8 @@ export class MemoryLogins implements LogoutStore {
     this.#owed.set(fieldOf(record.owed), record, Number.POSITIVE_INFINITY);
   }
 
-  async settle(owed: LogoutName): Promise<void> {
-    this.#owed.delete(fieldOf(owed));
+  async settle(owed: LogoutName): Promise<boolean> {
+    return this.#owed.delete(fieldOf(owed));
   }
 }
 

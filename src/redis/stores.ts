@@ -7,7 +7,7 @@ import { RedisGrants } from './grants/grants.ts';
 import { RedisAccessTokens } from './stores/access-tokens.ts';
 import { RedisConsents } from './stores/consents.ts';
 import { RedisInteractions } from './stores/interactions.ts';
-import { RedisLogouts } from './stores/logouts.ts';
+import { redisLogouts } from './stores/logouts.ts';
 import { RedisPersons } from './stores/persons.ts';
 import { RedisRateLimits } from './stores/rate-limits.ts';
 import { RedisReplays } from './stores/replays.ts';
@@ -28,7 +28,7 @@ export function redisStores(redis: StoreParts): Stores {
     users: new RedisUsers(redis),
     persons: new RedisPersons(redis),
     sessions: new RedisSessions(redis),
-    logouts: new RedisLogouts(redis),
+    logouts: redisLogouts(redis),
     interactions: new RedisInteractions(redis),
     consents: new RedisConsents(redis),
     uses: new RedisUses(redis),

@@ -1,6 +1,8 @@
 // What a session notes while it lives, and what its end owes: each client that a person has signed in to by OpenID
 // Connect is notified, and its grants end, but those that survive a sign-out.
 
+import type { Outbox } from './outbox.ts';
+
 /** A sign-in of a client by a session (OpenID Connect Core §3.1.3). */
 export interface Login {
   readonly sessionId: string;
@@ -36,17 +38,5 @@ export interface OwedLogout {
 /** What names an {@link OwedLogout}. */
 export type LogoutName = Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>;
 
-/** The logouts that are owed, until they are settled. */
-export interface LogoutStore {
-  /** Up to `limit` of the people of one shard that can be taken now, in no order. */
-  list(shard: string, limit?: number): Promise<readonly OwedLogout[]>;
-  /**
-   * Takes an entry for one try: no other take succeeds for `lease` milliseconds, or until it is postponed.
-   * @returns how often it was taken before; undefined while another try has it or it is postponed, and once it is settled
-   */
-  take(owed: LogoutName, lease: number): Promise<number | undefined>;
-  /** Nothing takes the entry for so many milliseconds. */
-  postpone(owed: LogoutName, pause: number): Promise<void>;
-  /** Nothing is owed any more. Idempotent. */
-  settle(owed: LogoutName): Promise<void>;
-}
+/** The logouts that are owed, in the shards of their people, until they are settled. */
+export type LogoutStore = Outbox<OwedLogout, LogoutName>;

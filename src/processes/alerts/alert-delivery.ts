@@ -1,68 +1,49 @@
-// Delivers every alert of the outbox to every sink. The replica that raises an alert writes the audit line and tries
-// the webhook at once. A sweep of all shards finds the alerts that are still undelivered, including those of replicas
+// Delivers every alert to every sink. The replica that raises an alert writes the audit line, and then hands it to the
+// outboxes of the sinks. A sweep of all shards finds the alerts that are still in an outbox, including those of replicas
 // that have ended.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
-import { StoreUnavailableError } from '../../oauth/ports/error.ts';
-import { describeFault } from '../../oauth/ports/fault.ts';
-import { SHARDS } from '../../oauth/values/shard.ts';
-import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
-import type { Outbox } from '../../redis/grants/outbox.ts';
+import { type AlertOutbox, type AlertSink, placeOfAlert, type QueuedAlert } from '../../redis/grants/alert-outbox.ts';
 import type { Webhook } from '../../webhook/webhook.ts';
 import type { AuditLog } from '../log/audit-log.ts';
+import { OutboxSweeper } from '../outbox/outbox-sweeper.ts';
 import type { AlertReports } from './alert-reports.ts';
 import { AlertWebhook, type RetryPace } from './alert-webhook.ts';
 
 /** In milliseconds. */
 export interface DeliveryPace extends RetryPace {
-  /** The pause between two sweeps; a random part of up to half of it is added. */
-  readonly sweep: number;
+  /** See {@link OutboxSweeper}. */
+  readonly sweep?: number;
   /**
    * The time after which an audit line is certainly written out. A replica that is killed earlier may lose the line.
    */
   readonly written: number;
   /**
-   * The least age of an alert, and the least time since the last reconnection to Redis, for which a sweep delivers the
-   * alert: before that it is left to the replica that raised it.
+   * The least age of an alert, and the least time since the last reconnection to Redis, for which a sweep writes the
+   * audit line: before that it is left to the replica that raised the alert.
    */
   readonly leftBehind: number;
-  /** How long the delivery lease of an alert lasts: longer than a try takes. */
-  readonly lease: number;
 }
 
-/** With these times a webhook that is unavailable for some hours misses no alert. */
 const DELIVERY_PACE: DeliveryPace = {
-  sweep: 10_000,
   // The log buffers lines for 200 ms at most.
   written: 500,
   leftBehind: 5000,
   lease: 15_000,
-  backOff: 10_000,
-  longestBackOff: 3_600_000,
-  tries: 15,
+  first: 10_000,
+  longest: 3_600_000,
+  // A webhook that is unavailable for a night misses no alert.
+  triedFor: 24 * 3_600_000,
 };
 
-/** The deliveries that one replica has in progress at once. */
-const MOST_AT_ONCE = 16;
-
-/**
- * The alerts of this replica that are retried while Redis is unavailable. More are left to the sweep, which may
- * audit-log them again.
- */
-const MOST_REQUEUED = 1000;
-
-/** The delay before each retry of such an alert, in milliseconds. */
-const REQUEUE_DELAY = 250;
-
-/** How long an alert waits for a controller to acknowledge it, in milliseconds. */
+/** How long an alert waits for a controller, or a webhook that is not configured, in milliseconds. */
 const LONGEST_WAIT = 7 * 24 * 3_600_000;
 
 export interface AlertDeliveryOptions {
-  readonly outbox: Outbox;
-  readonly leases: DeliveryLeases;
+  readonly outbox: AlertOutbox;
   /** Undefined when no webhook is configured. */
   readonly webhook: Webhook | undefined;
   /** Calls the listener whenever Redis was reached again. */
@@ -71,7 +52,7 @@ export interface AlertDeliveryOptions {
   readonly audit: AuditLog;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Receives every alert that is in the outbox; undefined where no controller asks for alerts. */
+  /** Receives every alert that the controller does not have; undefined where no controller asks for alerts. */
   readonly reports?: Pick<AlertReports, 'note'> | undefined;
   readonly pace?: DeliveryPace;
 }
@@ -79,63 +60,76 @@ export interface AlertDeliveryOptions {
 export class AlertDelivery {
   readonly #options: AlertDeliveryOptions;
   readonly #pace: DeliveryPace;
-  readonly #webhook: AlertWebhook | undefined;
-  /** By alert id. */
-  readonly #underWay = new Map<string, Promise<void>>();
-  /** Deliveries that start when the audit line of their alert is certainly written out. */
+  readonly #sinks: readonly AlertSink[];
+  /** One for each outbox: a slow sink delays no other. */
+  readonly #sweepers: Readonly<Record<'raised' | AlertSink, OutboxSweeper<QueuedAlert>>>;
+  /** Alerts that move on when their audit line is certainly written out. */
   readonly #unwritten = new Set<Promise<void>>();
-  readonly #requeued = new Map<string, Alert>();
-  readonly #timers = new Set<NodeJS.Timeout>();
   #reconnectedAt = Number.NEGATIVE_INFINITY;
   readonly #stopping = Promise.withResolvers<void>();
-  #isStopped = false;
 
   constructor(options: AlertDeliveryOptions) {
     this.#options = options;
-    this.#pace = options.pace ?? DELIVERY_PACE;
-    const { webhook } = options;
-    this.#webhook = webhook && new AlertWebhook({ ...options, webhook, pace: this.#pace });
+    const { webhook, reports, outbox, pace = DELIVERY_PACE } = options;
+    this.#pace = pace;
+    this.#sinks = [...(webhook ? (['webhook'] as const) : []), ...(reports ? (['controller'] as const) : [])];
+    const posts = webhook && new AlertWebhook({ ...options, webhook, pace, outbox: outbox.webhook });
+    this.#sweepers = {
+      raised: this.#sweeper('raised', (queued, alert) => this.#logAndForward(queued, alert)),
+      webhook: this.#sweeper(
+        'webhook',
+        (queued, alert) => posts?.deliver(queued, alert) ?? this.#giveUpOld('webhook', queued),
+      ),
+      controller: this.#sweeper('controller', async (queued, alert) => {
+        reports?.note(alert);
+        await this.#giveUpOld('controller', queued);
+      }),
+    };
   }
 
   /** Delivers the alerts that this process raises, and sweeps, until `stop`. */
   start(): void {
-    this.#options.audit.onAlert((alert) => this.#enqueue(alert));
+    this.#options.audit.onAlert((alert) => this.#forwardWritten(alert));
     this.#options.onReconnect(() => {
       this.#reconnectedAt = performance.now();
     });
-    this.#sweepLater();
+    for (const sweeper of Object.values(this.#sweepers)) sweeper.start();
   }
 
-  /** Resolves after the tries in progress; alerts that are not delivered by then stay in the outbox. */
+  /** Resolves after the tries in progress; alerts that are not delivered by then stay in their outboxes. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    const stopped = Object.values(this.#sweepers).map((sweeper) => sweeper.stop());
     this.#stopping.resolve();
-    for (const timer of this.#timers) clearTimeout(timer);
-    await Promise.all(this.#unwritten);
-    await Promise.all(this.#underWay.values());
+    await Promise.all([...stopped, ...this.#unwritten]);
   }
 
   /** Delivers the undelivered alerts of every shard; an unavailable shard is left to the next sweep. */
   async sweep(): Promise<void> {
-    for (const shard of SHARDS) {
-      if (this.#isStopped) return;
-      await this.#sweepShard(shard).catch((error) => this.#noteFault(error));
-    }
+    // The sinks first: what moves on is tried at once, and by this sweep not again.
+    await Promise.all([this.#sweepers.webhook.sweep(), this.#sweepers.controller.sweep()]);
+    await this.#sweepers.raised.sweep();
   }
 
-  async #sweepShard(shard: string): Promise<void> {
-    const { entries, unreadable } = await this.#options.outbox.list(shard);
-    for (const id of unreadable) await this.#discard(shard, id);
-    for (const { alert, age } of entries) {
-      if (this.#isStopped) return;
-      this.#options.reports?.note(alert);
-      if (age > LONGEST_WAIT && this.#options.reports !== undefined) await this.#giveUp(alert);
-      if (this.#isFresh(age)) continue;
-      while (this.#underWay.size >= MOST_AT_ONCE) await Promise.race(this.#underWay.values());
-      if (this.#isStopped) return;
-      if (this.#underWay.has(alert.id)) continue;
-      this.#begin(alert, () => this.#deliver(alert, false));
-    }
+  #sweeper(stage: 'raised' | AlertSink, handle: (queued: QueuedAlert, alert: Alert) => Promise<void>) {
+    const { outbox, log } = this.#options;
+    return new OutboxSweeper<QueuedAlert>({
+      list: (shard) => outbox[stage].list(shard),
+      nameOf: ({ name }) => name,
+      handle: (queued) => (queued.alert === undefined ? this.#discard(stage, queued) : handle(queued, queued.alert)),
+      pause: this.#pace.sweep,
+      log,
+      faultMessage: 'alert delivery failed',
+    });
+  }
+
+  /** Only after the line is written out: if this replica ends earlier, another one has to write the line. */
+  async #logAndForward(queued: QueuedAlert, alert: Alert): Promise<void> {
+    const { outbox, audit } = this.#options;
+    if (this.#isFresh(queued.age)) return;
+    if ((await outbox.raised.take(queued, this.#pace.lease)) === undefined) return;
+    audit.record(eventOf(alert));
+    await this.#written();
+    await this.#forward(alert, queued.age);
   }
 
   /**
@@ -146,86 +140,40 @@ export class AlertDelivery {
     return Math.min(age, performance.now() - this.#reconnectedAt) < this.#pace.leftBehind;
   }
 
-  /** Acknowledges in place of a controller that has not acknowledged the alert for too long. */
-  async #giveUp(alert: Alert): Promise<void> {
-    const { leases, log } = this.#options;
-    log.error({ alert: alert.id, type: alert.type }, 'alert: no controller has taken it, given up');
-    await leases.acknowledge(alert.id, 'controller');
+  /** Removes an entry that its sink has not taken for too long. */
+  async #giveUpOld(sink: AlertSink, queued: QueuedAlert): Promise<void> {
+    const { outbox, log } = this.#options;
+    if (queued.age <= LONGEST_WAIT || !(await outbox[sink].settle(queued))) return;
+    log.error({ alert: queued.name, sink }, 'alert: its sink has not taken it, given up');
   }
 
   /** Removes an entry that no replica can deliver. */
-  async #discard(shard: string, id: string): Promise<void> {
-    if (!(await this.#options.outbox.discard(shard, id))) return;
-    this.#options.metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
-    this.#options.log.error({ shard, alert: id, fault: 'unreadable' }, 'alert: cannot be read, given up');
-  }
-
-  #sweepLater(): void {
-    const pause = this.#pace.sweep * (1 + Math.random() / 2);
-    this.#after(pause, async () => {
-      await this.sweep().catch((error) => this.#noteFault(error));
-      if (!this.#isStopped) this.#sweepLater();
-    });
-  }
-
-  /** Delivers an alert whose line is in the audit stream, as soon as the line is written out. */
-  #enqueue(alert: Alert): void {
-    if (this.#isStopped || this.#underWay.has(alert.id)) return;
-    this.#options.reports?.note(alert);
-    const delivery = this.#written().then(() => {
-      this.#unwritten.delete(delivery);
-      this.#options.outbox.recordAuditLoggedForReplay(alert);
-      this.#deliverRaised(alert);
-    });
-    this.#unwritten.add(delivery);
+  async #discard(stage: 'raised' | AlertSink, queued: QueuedAlert): Promise<void> {
+    const { outbox, metrics, log } = this.#options;
+    const { shard, name } = queued;
+    if (!(await outbox[stage].settle(queued))) return;
+    metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
+    log.error({ shard, alert: name, fault: 'unreadable' }, 'alert: cannot be read, given up');
   }
 
   /**
-   * Delivers an alert that this process raised. With too many deliveries in progress it only records in Redis that the
-   * alert is audit-logged, before the sweep of another replica logs the alert again.
+   * Hands on an alert whose line is in the audit stream, as soon as the line is written out. While Redis is away the
+   * replay does it.
    */
-  #deliverRaised(alert: Alert): void {
-    if (this.#underWay.has(alert.id)) return;
-    // With that many in progress, the next sweep of any replica reaches the webhook sooner than this delivery would.
-    const hasTime = this.#underWay.size < MOST_AT_ONCE;
-    this.#begin(alert, async () => {
-      try {
-        await (hasTime ? this.#deliver(alert, true) : this.#options.leases.recordAuditLogged(alert.id));
-      } catch (error) {
-        this.#noteFault(error);
-        this.#requeue(alert);
-      }
-    });
+  #forwardWritten(alert: Alert): void {
+    const { raised } = this.#sweepers;
+    if (raised.isStopped || raised.isUnderWay(alert.id)) return;
+    const forwarded = this.#written()
+      .then(() => this.#forward(alert, 0))
+      .catch((error) => raised.noteFault(error))
+      .finally(() => this.#unwritten.delete(forwarded));
+    this.#unwritten.add(forwarded);
   }
 
-  #requeue(alert: Alert): void {
-    if (this.#requeued.size >= MOST_REQUEUED) return;
-    this.#requeued.set(alert.id, alert);
-    this.#after(REQUEUE_DELAY, async () => {
-      if (this.#requeued.delete(alert.id)) this.#enqueue(alert);
-    });
-  }
-
-  #begin(alert: Alert, work: () => Promise<void>): void {
-    const done = work()
-      .catch((error) => this.#noteFault(error))
-      .finally(() => this.#underWay.delete(alert.id));
-    this.#underWay.set(alert.id, done);
-  }
-
-  async #deliver(alert: Alert, isAuditLogged: boolean): Promise<void> {
-    const { outbox, leases, audit } = this.#options;
-    const lease = await leases.take(alert.id, { lease: this.#pace.lease, isAuditLogged });
-    if (lease === undefined) return;
-    if (!lease.isAuditLogged) {
-      audit.record(eventOf(alert));
-      await this.#written();
-      outbox.recordAuditLoggedForReplay(alert);
-    }
-    if (this.#webhook === undefined) return await leases.acknowledge(alert.id, 'delivery');
-    // Only after the line is written out: if this replica ends earlier, another one has to write the line.
-    if (!lease.isAuditLogged) await leases.recordAuditLogged(alert.id);
-    await this.#webhook.post(alert, lease.tries);
+  async #forward(alert: Alert, age: number): Promise<void> {
+    await this.#options.outbox.forward(alert, this.#sinks);
+    const queued = { ...placeOfAlert(alert.id), alert, age };
+    for (const sink of this.#sinks) this.#sweepers[sink].enqueue([queued]);
   }
 
   /**
@@ -233,20 +181,6 @@ export class AlertDelivery {
    */
   async #written(): Promise<void> {
     await Promise.race([sleep(this.#pace.written, undefined, { ref: false }), this.#stopping.promise]);
-  }
-
-  /** Logs a failed delivery, unless Redis is unavailable: a later sweep finds such an alert. */
-  #noteFault(error: unknown): void {
-    if (error instanceof StoreUnavailableError) return;
-    this.#options.log.error({ cause: describeFault(error) }, 'alert delivery failed');
-  }
-
-  #after(pause: number, work: () => Promise<void>): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      void work();
-    }, pause);
-    this.#timers.add(timer);
   }
 }
 

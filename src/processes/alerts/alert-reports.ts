@@ -5,7 +5,7 @@ import type { ReportedAlert } from '../../http/admin/controller-endpoints.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import { SHARDS } from '../../oauth/values/shard.ts';
-import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
+import { type AlertOutbox, placeOfAlert } from '../../redis/grants/alert-outbox.ts';
 
 /**
  * The most alerts that a replica remembers. More stay in the outbox, where the next sweep of the replica finds them.
@@ -15,14 +15,15 @@ const MOST_PENDING = 1000;
 const BATCH = 100;
 
 export class AlertReports {
-  readonly #leases: Pick<DeliveryLeases, 'acknowledge' | 'isPendingFor'>;
+  readonly #outbox: Pick<AlertOutbox['controller'], 'settle' | 'has'>;
   readonly #pending = new Map<string, Alert>();
 
-  constructor(leases: Pick<DeliveryLeases, 'acknowledge' | 'isPendingFor'>) {
-    this.#leases = leases;
+  /** @param outbox that of the controller */
+  constructor(outbox: Pick<AlertOutbox['controller'], 'settle' | 'has'>) {
+    this.#outbox = outbox;
   }
 
-  /** Adds an alert that is in the outbox. */
+  /** Adds an alert that is in the outbox of the controller. */
   note(alert: Alert): void {
     if (this.#pending.size < MOST_PENDING) this.#pending.set(alert.id, alert);
   }
@@ -44,13 +45,13 @@ export class AlertReports {
   }
 
   async #acknowledge(id: string): Promise<void> {
-    await this.#leases.acknowledge(id, 'controller');
+    await this.#outbox.settle(placeOfAlert(id));
     this.#pending.delete(id);
   }
 
   async #reportOf(alert: Alert): Promise<readonly ReportedAlert[]> {
     // The controller may have acknowledged the alert to another replica.
-    if (await this.#leases.isPendingFor(alert.id, 'controller')) return [reported(alert)];
+    if (await this.#outbox.has(placeOfAlert(alert.id))) return [reported(alert)];
     this.#pending.delete(alert.id);
     return [];
   }

@@ -3,25 +3,24 @@
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
-import { exponentialBackoff } from '../../oauth/values/backoff.ts';
-import type { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
+import type { Outbox } from '../../oauth/ports/outbox.ts';
+import { type BackoffRange, exponentialBackoff } from '../../oauth/values/backoff.ts';
+import type { QueuedAlert } from '../../redis/grants/alert-outbox.ts';
+import type { Place } from '../../redis/stores/outbox.ts';
 import type { Webhook } from '../../webhook/webhook.ts';
 import type { AuditLog } from '../log/audit-log.ts';
 
-/** In milliseconds, but for the number of tries. */
-export interface RetryPace {
-  /**
-   * The maximum of the delay after the first failed try, doubled with each further one. The delay is random up to it.
-   */
-  readonly backOff: number;
-  readonly longestBackOff: number;
-  /** Tries until an alert is a dead letter. */
-  readonly tries: number;
+/** In milliseconds. The pause after a failed try is random, up to that of the backoff. */
+export interface RetryPace extends BackoffRange {
+  /** How long a try may take: longer than a call does. */
+  readonly lease: number;
+  /** The age of an alert at which it is a dead letter. */
+  readonly triedFor: number;
 }
 
 export interface AlertWebhookParts {
   readonly webhook: Webhook;
-  readonly leases: DeliveryLeases;
+  readonly outbox: Outbox<QueuedAlert, Place>;
   readonly issuer: string;
   readonly audit: AuditLog;
   readonly metrics: Metrics;
@@ -36,24 +35,27 @@ export class AlertWebhook {
     this.#parts = parts;
   }
 
-  /** Tries once. @param tries the number of tries so far, this one included @throws StoreUnavailableError */
-  async post(alert: Alert, tries: number): Promise<void> {
-    const { webhook, leases, metrics, log, pace } = this.#parts;
-    const { backOff, longestBackOff, tries: most } = pace;
+  /** Tries once, unless another replica does or a pause is not over. @throws StoreUnavailableError */
+  async deliver(queued: QueuedAlert, alert: Alert): Promise<void> {
+    const { webhook, outbox, metrics, log, pace } = this.#parts;
+    const triesBefore = await outbox.take(queued, pace.lease);
+    if (triesBefore === undefined) return;
     const answer = await webhook.post(this.#bodyOf(alert));
-    const facts = { alert: alert.id, type: alert.type, tries };
     if (answer.accepted) {
       metrics.alertDeliveries.inc({ outcome: 'delivered' });
-      await leases.acknowledge(alert.id, 'delivery');
-    } else if (tries >= most) {
+      await outbox.settle(queued);
+      return;
+    }
+    const facts = { alert: alert.id, type: alert.type, tries: triesBefore + 1, fault: answer.fault };
+    const pause = Math.random() * exponentialBackoff(pace, triesBefore);
+    if (queued.age + pause >= pace.triedFor) {
       metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
-      log.error({ ...facts, fault: answer.fault }, 'alert webhook: given up');
-      await leases.acknowledge(alert.id, 'delivery');
+      log.error(facts, 'alert webhook: given up');
+      await outbox.settle(queued);
     } else {
       metrics.alertDeliveries.inc({ outcome: 'failed' });
-      log.warn({ ...facts, fault: answer.fault }, 'alert webhook: not accepted');
-      const ceiling = exponentialBackoff({ first: backOff, longest: longestBackOff }, tries - 1);
-      await leases.postpone(alert.id, Math.random() * ceiling);
+      log.warn(facts, 'alert webhook: not accepted');
+      await outbox.postpone(queued, pause);
     }
   }
 

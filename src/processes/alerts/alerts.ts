@@ -2,8 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
-import { Outbox } from '../../redis/grants/outbox.ts';
+import { AlertOutbox } from '../../redis/grants/alert-outbox.ts';
 import { Webhook } from '../../webhook/webhook.ts';
 import type { Settings } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
@@ -32,8 +31,7 @@ export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
   const { redis, server, settings, log, webhookSecret, reports } = parts;
   const { audit, metrics } = server;
   return new AlertDelivery({
-    outbox: new Outbox(redis),
-    leases: new DeliveryLeases({ ...redis, hasController: reports !== undefined }),
+    outbox: new AlertOutbox(redis),
     webhook: settings.alertWebhook && webhookTo(settings.alertWebhook, webhookSecret),
     onReconnect: (listener) => redis.connection.onReconnect(listener),
     issuer: settings.issuer,

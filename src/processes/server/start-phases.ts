@@ -13,7 +13,7 @@ import type { UserChanges } from '../../login/local/user-changes.ts';
 import type { UserLists } from '../../login/local/user-lists.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
-import { DeliveryLeases } from '../../redis/grants/delivery-leases.ts';
+import { AlertOutbox } from '../../redis/grants/alert-outbox.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
 import { AlertReports } from '../alerts/alert-reports.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
@@ -203,7 +203,7 @@ export function createServing(
     },
     admin,
   );
-  const alertReports = new AlertReports(new DeliveryLeases({ ...redis, hasController: true }));
+  const alertReports = new AlertReports(new AlertOutbox(redis).controller);
   const alerts = alertDelivery({
     redis,
     server: tokens,

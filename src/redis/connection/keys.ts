@@ -12,8 +12,9 @@ export const KEY_PATTERNS = {
   grant: '{sNNN}:g:<SHA-256 of the family>',
   grantsOfPerson: '{sNNN}:grants:<SHA-256 of subject and client uid>',
   accessToken: '{sNNN}:token:<SHA-256 of the token>',
-  outbox: '{sNNN}:outbox',
-  deliveryLeases: '{sNNN}:turns',
+  raisedAlerts: '{sNNN}:outbox',
+  webhookAlerts: '{sNNN}:outbox:webhook',
+  controllerAlerts: '{sNNN}:outbox:controller',
   globalWatermark: '{sNNN}:nbf:global',
   clientWatermark: '{sNNN}:nbf:client:<client uid>',
   peopleWatermark: '{sNNN}:nbf:people',
@@ -72,12 +73,17 @@ export class RedisKeys {
     return this.#key('accessToken', shardOf(tokenId), tokenId.slice(4));
   }
 
-  outbox(shard: string): string {
-    return this.#key('outbox', shard, '');
+  /** Alerts to be logged. */
+  raisedAlerts(shard: string): string {
+    return this.#key('raisedAlerts', shard, '');
   }
 
-  deliveryLeases(shard: string): string {
-    return this.#key('deliveryLeases', shard, '');
+  webhookAlerts(shard: string): string {
+    return this.#key('webhookAlerts', shard, '');
+  }
+
+  controllerAlerts(shard: string): string {
+    return this.#key('controllerAlerts', shard, '');
   }
 
   /** The copy of the global watermark that one shard holds. */

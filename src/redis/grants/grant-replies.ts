@@ -49,10 +49,8 @@ type ReadReply =
   | readonly [GrantReply, revoked: string | false, generation: string | false, refreshedAt: number]
   | readonly [false];
 
-/** An alert as the scripts write it. */
-export function parseAlert(json: string): Alert {
-  const alert = JSON.parse(json) as Alert;
-  // JSON leaves out what is undefined.
+/** An alert as the scripts write it: JSON leaves out what is undefined. */
+export function writtenAlert(alert: Alert): Alert {
   const { presentedGeneration, currentGeneration, lastAddress } = alert;
   return { ...alert, presentedGeneration, currentGeneration, lastAddress };
 }
@@ -118,7 +116,7 @@ export function grantState(grantId: string, json: string): GrantState | undefine
 
 /** The alert in the reply of a script, if there is one. */
 export function alertIn(json: string | false): Alert | undefined {
-  return json === false ? undefined : parseAlert(json);
+  return json === false ? undefined : writtenAlert(JSON.parse(json) as Alert);
 }
 
 /** Parses a grant in the reply of a script. */

@@ -2,14 +2,10 @@
 // the one that begins a grant.
 // `memory/grants.ts` is the same in TypeScript; `grants.ts` calls the scripts.
 
-import type { Alert } from '../../oauth/ports/audit.ts';
-import { shardOf } from '../../oauth/values/shard.ts';
-import type { RedisKeys } from '../connection/keys.ts';
-import type { Action, Script } from '../scripts/script.ts';
+import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
-import { LEASE_ENTRY } from './delivery-leases.ts';
-import { EFFECTS, KILL_SWITCHES, LETTERS, NARROW, RECORD } from './grant-record.ts';
+import { EFFECTS, KILL_SWITCHES, NARROW, RECORD } from './grant-record.ts';
 
 /**
  * A script that replies with one string, its list as JSON: ioredis spends as much time on parsing a list reply value by
@@ -190,45 +186,6 @@ if not renewed and (moved == 'r' .. ARGV[2] or moved == 'h' .. ARGV[2]) then red
 redis.call('HDEL', KEYS[1], 'q' .. ARGV[2])
 `,
 };
-
-/**
- * KEYS outbox, leases, grant; ARGV offset, alert id, the alert, `1` when its audit line is written. Restores the
- * revocation, the outbox entry and the grant's record of the alert where a fail-over has lost them, and sets the
- * audit-logged flag. If the grant still records the alert, nothing was lost: the alert is in the outbox or was
- * delivered.
- */
-const RAISE_AGAIN: Script = {
-  name: 'grantRaiseAgain',
-  keys: 3,
-  allowsOom: true,
-  lua: `${LEASE_ENTRY}${LETTERS}
-if redis.call('EXISTS', KEYS[3]) == 0 then return end
-local alert = cjson.decode(ARGV[3])
-if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[3], 'z', 1) end
-local raised, letter = redis.call('HGET', KEYS[3], 'e') or '', LETTERS[alert.type]
-if not string.find(raised, letter, 1, true) then
-  redis.call('HSETNX', KEYS[1], ARGV[2], ARGV[3])
-  redis.call('HSET', KEYS[3], 'e', raised .. letter)
-  in_outbox = true
-end
-if in_outbox and ARGV[4] == '1' then
-  logged = '1'
-  keep()
-end
-`,
-};
-
-/** The action that restores an alert after a fail-over. @param isAuditLogged whether its audit line is written */
-export function raiseAgain(
-  keys: RedisKeys,
-  alert: Alert,
-  { isAuditLogged }: { readonly isAuditLogged: boolean },
-): Action {
-  const { id, grantId } = alert;
-  const shard = shardOf(grantId);
-  const names = [keys.outbox(shard), keys.deliveryLeases(shard), keys.grant(grantId)];
-  return { script: RAISE_AGAIN, keys: names, args: [id, JSON.stringify(alert), isAuditLogged ? 1 : 0] };
-}
 
 /** KEYS grant; ARGV offset. A missing grant was never issued, or is past every lifetime: there is nothing to revoke. */
 export const REVOKE: Script = {

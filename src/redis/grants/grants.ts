@@ -27,6 +27,7 @@ import { mayHaveRun, unacknowledged } from '../link/redis-errors.ts';
 import type { Action, PlainRead, Script } from '../scripts/script.ts';
 import { joined } from '../stores/spaced-list.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
+import { raiseAgain } from './alert-outbox.ts';
 import { GrantCache } from './grant-cache.ts';
 import { alertIn, grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
@@ -36,7 +37,6 @@ import {
   REVOKE,
   ROTATE,
   ROTATE_CROSS_SLOT,
-  raiseAgain,
   UNDELIVERED,
   VOID,
 } from './grant-scripts.ts';
@@ -181,7 +181,7 @@ export class RedisGrants implements GrantStore {
   }
 
   async noteRetryElsewhere(retry: RetryElsewhere): Promise<Alert | undefined> {
-    const keys = [this.#keys.grant(retry.grantId), this.#keys.outbox(shardOf(retry.grantId))];
+    const keys = [this.#keys.grant(retry.grantId), this.#keys.raisedAlerts(shardOf(retry.grantId))];
     const reply = await this.#connection.run({ script: RETRIED_ELSEWHERE, keys, args: [JSON.stringify(retry)] });
     const alert = alertIn((reply as string | null) ?? false);
     this.#recordAlertForReplay({ alert });
@@ -277,13 +277,13 @@ export class RedisGrants implements GrantStore {
   // A fail-over loses the revocation, the outbox entry and the record of the alert together.
   #recordAlertForReplay(answer: RedeemAnswer | RotateAnswer | { readonly alert: Alert | undefined }): void {
     if (!('alert' in answer) || answer.alert === undefined) return;
-    this.#connection.recordForReplay(raiseAgain(this.#keys, answer.alert, { isAuditLogged: false }));
+    this.#connection.recordForReplay(raiseAgain(this.#keys, answer.alert));
   }
 
   #keysOf({ grantId, accessToken }: RedeemRequest | RotateRequest, watermarks: readonly string[]): readonly string[] {
     // A script's keys are fixed: without an access token the third names one that is never written.
     const tokenId = accessToken?.tokenId ?? grantId;
-    const own = [this.#keys.grant(grantId), this.#keys.outbox(shardOf(grantId)), this.#keys.accessToken(tokenId)];
+    const own = [this.#keys.grant(grantId), this.#keys.raisedAlerts(shardOf(grantId)), this.#keys.accessToken(tokenId)];
     return own.concat(watermarks);
   }
 }

@@ -4,11 +4,8 @@
 
 import { type LogoutName, type LogoutStore, NOTED_LOGINS, type OwedLogout } from '../../oauth/ports/logout-store.ts';
 import { shardOfPerson } from '../../oauth/values/shard.ts';
-import type { RedisConnection } from '../connection/connection.ts';
-import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
-import type { Script } from '../scripts/script.ts';
-import { CLOCK } from '../scripts/script-clock.ts';
+import { RedisOutbox } from './outbox.ts';
 import { split } from './spaced-list.ts';
 
 /**
@@ -92,60 +89,8 @@ local function owe_all(logins, logouts, subject, latest)
 end
 `;
 
-/** KEYS logouts; ARGV offset, the maximum number. A random sample, so that entries that stay do not hide the others. */
-const LIST: Script = {
-  name: 'logoutList',
-  keys: 1,
-  lua: `${CLOCK}
-local due, all = {}, redis.call('HRANDFIELD', KEYS[1], ARGV[2], 'WITHVALUES')
-for at = 2, #all, 2 do
-  local read, logout = pcall(cjson.decode, all[at])
-  if read and type(logout) == 'table' and (tonumber(logout.due) or 0) <= now then due[#due + 1] = all[at] end
-end
-return due
-`,
-};
-
-/** Lua: `logout`, the entry ARGV[2] of KEYS[1], or nil; `keep()` writes it. */
-const ENTRY = `${CLOCK}
-local json = redis.call('HGET', KEYS[1], ARGV[2])
-local logout = json and cjson.decode(json)
-local function keep()
-  redis.call('HSET', KEYS[1], ARGV[2], cjson.encode(logout))
-end
-`;
-
-/** KEYS logouts; ARGV offset, field, lease. Replies with the number of tries before, or nothing. */
-const TAKE: Script = {
-  name: 'logoutTake',
-  keys: 1,
-  allowsOom: true,
-  lua: `${ENTRY}
-if not logout or (logout.due or 0) > now then return false end
-local before = logout.tries or 0
-logout.due, logout.tries = now + ARGV[3], before + 1
-keep()
-return before
-`,
-};
-
-/** KEYS logouts; ARGV offset, field, pause. */
-const POSTPONE: Script = {
-  name: 'logoutPostpone',
-  keys: 1,
-  allowsOom: true,
-  lua: `${ENTRY}
-if not logout then return end
-logout.due = now + ARGV[3]
-keep()
-`,
-};
-
-/** KEYS logouts; ARGV offset, the field. */
-const SETTLE: Script = { name: 'logoutSettle', keys: 1, lua: "return redis.call('HDEL', KEYS[1], ARGV[2])" };
-
-/** An entry of the hash; `grants` holds digests without their shard, separated by blanks. */
-interface Entry extends Pick<OwedLogout, 'clientUid' | 'subject' | 'sid' | 'since'> {
+/** A record of the hash; `grants` holds digests without their shard, separated by blanks. */
+interface OwedRecord extends Pick<OwedLogout, 'clientUid' | 'subject' | 'sid' | 'since'> {
   readonly grants: string;
   /** Empty for none. */
   readonly mac: string;
@@ -153,52 +98,22 @@ interface Entry extends Pick<OwedLogout, 'clientUid' | 'subject' | 'sid' | 'sinc
 
 /** What a script says is owed. */
 export function owedIn(json: string): OwedLogout {
-  const { clientUid, subject, sid, since, grants, mac } = JSON.parse(json) as Entry;
+  return owedOf(JSON.parse(json) as OwedRecord);
+}
+
+function owedOf({ clientUid, subject, sid, since, grants, mac }: OwedRecord): OwedLogout {
   const shard = shardOfPerson(subject);
   const grantIds = split(grants).map((id) => `${shard}.${id}`);
   const owed = { clientUid, subject, sid, grantIds, since };
   return mac === '' ? owed : { ...owed, mac };
 }
 
-/** {@link LogoutStore} in Redis. */
-export class RedisLogouts implements LogoutStore {
-  readonly #connection: RedisConnection;
-  readonly #keys: RedisKeys;
-
-  constructor({ connection, keys }: StoreParts) {
-    this.#connection = connection;
-    this.#keys = keys;
-  }
-
-  async list(shard: string, limit = 100): Promise<readonly OwedLogout[]> {
-    const keys = [this.#keys.logouts(shard)];
-    const due = (await this.#connection.run({ script: LIST, keys, args: [limit] })) as readonly string[];
-    return due.flatMap(readable);
-  }
-
-  async take(owed: LogoutName, lease: number): Promise<number | undefined> {
-    return ((await this.#run(TAKE, owed, lease)) as number | null) ?? undefined;
-  }
-
-  async postpone(owed: LogoutName, pause: number): Promise<void> {
-    await this.#run(POSTPONE, owed, pause);
-  }
-
-  async settle(owed: LogoutName): Promise<void> {
-    await this.#run(SETTLE, owed);
-  }
-
-  #run(script: Script, { clientUid, subject, sid }: LogoutName, ...more: readonly number[]): Promise<unknown> {
-    const keys = [this.#keys.logouts(shardOfPerson(subject))];
-    return this.#connection.run({ script, keys, args: [`${sid}.${clientUid}`, ...more] });
-  }
-}
-
-/** The entry, unless no version of grantry can have written it. */
-function readable(json: string): readonly OwedLogout[] {
-  try {
-    return [owedIn(json)];
-  } catch {
-    return [];
-  }
+/** {@link LogoutStore} in Redis. A record that no version of grantry can have written is none. */
+export function redisLogouts({ connection, keys }: StoreParts): LogoutStore {
+  return new RedisOutbox<OwedLogout, LogoutName>({
+    connection,
+    keyOf: (shard) => keys.logouts(shard),
+    placeOf: ({ clientUid, subject, sid }) => ({ shard: shardOfPerson(subject), name: `${sid}.${clientUid}` }),
+    entryOf: ({ record }) => record && owedOf(record as unknown as OwedRecord),
+  });
 }

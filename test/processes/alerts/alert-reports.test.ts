@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import { AlertReports } from '../../../src/processes/alerts/alert-reports.ts';
+import type { Place } from '../../../src/redis/stores/outbox.ts';
 
 const MANY = 1000;
 
@@ -26,10 +27,10 @@ function alertOf(index: number): Alert {
 }
 
 /** Answers nothing until it was asked so often again. */
-function answeringTogether<Answer>(times: number, answer: (id: string) => Answer) {
+function answeringTogether(times: number, answer: (id: string) => boolean) {
   let asked = 0;
   let all = Promise.withResolvers<void>();
-  return async (id: string) => {
+  return async ({ name }: Place) => {
     asked += 1;
     const { promise, resolve } = all;
     if (asked % times === 0) {
@@ -37,7 +38,7 @@ function answeringTogether<Answer>(times: number, answer: (id: string) => Answer
       all = Promise.withResolvers();
     }
     await promise;
-    return answer(id);
+    return answer(name);
   };
 }
 
@@ -47,8 +48,8 @@ it('a thousand alerts cost a report no thousand turns to Redis, one after the ot
   const [first, ...others] = alerts.map(({ id }) => id);
   const acknowledged = others.slice(0, MANY / 2);
   const reports = new AlertReports({
-    acknowledge: answeringTogether(100, (id) => void settled.add(id)),
-    isPendingFor: answeringTogether(100, (id) => id !== first),
+    settle: answeringTogether(100, (id) => settled.size < settled.add(id).size),
+    has: answeringTogether(100, (id) => id !== first),
   });
   for (const alert of alerts) reports.note(alert);
   const told = await reports.exchange(acknowledged);

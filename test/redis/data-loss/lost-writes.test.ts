@@ -1,12 +1,11 @@
 // A server that comes back as it was a moment ago, like a replica that takes over and is behind: what a replica of grantry did
 // meanwhile and remembers is done again. What was revoked without a misuse is in lost-revocations.test.ts.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import type { RedeemAnswer, RotateAnswer } from '../../../src/oauth/ports/grant-store.ts';
-import { shardOf } from '../../../src/oauth/values/shard.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
-import { Outbox } from '../../../src/redis/grants/outbox.ts';
+import { AlertOutbox, placeOfAlert } from '../../../src/redis/grants/alert-outbox.ts';
 import {
   CODE_LIFETIME,
   DAY,
@@ -18,6 +17,7 @@ import {
   rotateRequest,
 } from '../../contracts/sample-grants.ts';
 import { until } from '../../until.ts';
+import { type Receiver, startReceiver } from '../../webhook/receiver.ts';
 import { DeliveringReplica } from '../processes/delivering-replica.ts';
 import { connectTo } from '../setup/connect.ts';
 import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
@@ -25,7 +25,7 @@ import { describeRedis } from '../setup/servers.ts';
 import { alertsAbout } from '../setup/waiting-alerts.ts';
 
 /** Of replicas that sweep when a test calls for it, and take what is there. */
-const PACE = { sweep: 3_600_000, written: 10, leftBehind: 0, lease: 2000, backOff: 20, longestBackOff: 40, tries: 4 };
+const PACE = { sweep: 3_600_000, written: 10, leftBehind: 0, lease: 2000, first: 20, longest: 40, triedFor: DAY };
 
 describeRedis('what a fail-over has lost', () => {
   const redis = forgetfulRedis();
@@ -67,8 +67,13 @@ describeRedis('what a fail-over has lost', () => {
 
   describe('an alert that a fail-over raises again', () => {
     const ended: (() => Promise<void>)[] = [];
+    let receiver: Receiver;
+    beforeEach(async () => {
+      receiver = await startReceiver();
+    });
     afterEach(async () => {
       for (const end of ended.splice(0).reverse()) await end();
+      receiver.stop();
     });
 
     /** A replica that sweeps when the test calls for it, on a connection of its own unless it is the one that raises. */
@@ -76,7 +81,13 @@ describeRedis('what a fail-over has lost', () => {
       const own = over ?? (await connectTo(redis.server));
       if (over === undefined) ended.push(() => own.close());
       const onReconnect = (listener: () => void) => void own.onReconnect(listener);
-      const replica = new DeliveringReplica({ connection: own, keys, onReconnect, webhookUrl: undefined, pace: PACE });
+      const replica = new DeliveringReplica({
+        connection: own,
+        keys,
+        onReconnect,
+        webhookUrl: receiver.url,
+        pace: PACE,
+      });
       ended.push(() => replica.delivery.stop());
       return { replica: replica.start(), connection: own };
     }
@@ -139,7 +150,7 @@ describeRedis('what a fail-over has lost', () => {
     const { grantId, misuse } = await MISUSES['a refresh token used twice']();
     await misuse();
     const [alert] = await waiting(grantId);
-    await new Outbox({ connection: redis.connection, keys }).discard(shardOf(grantId), alert?.id ?? '');
+    await new AlertOutbox(redis).raised.settle(placeOfAlert(alert?.id ?? ''));
     await redis.connection.replayRevocations('all');
     expect(await waiting(grantId)).toEqual([]);
   });

@@ -1,19 +1,10 @@
-// The contract of the outbox and of the delivery leases of its alerts, on every form of Redis: there is no other
-// implementation.
+// The contract of the outboxes of alerts, on every form of Redis: there is no other implementation.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { shardOf, shardOfPerson } from '../../../src/oauth/values/shard.ts';
-import type { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
-import {
-  DAY,
-  MINUTE,
-  redeemed,
-  redeemRequest,
-  rotatedTo,
-  rotateRequest,
-  SHARD,
-} from '../../contracts/sample-grants.ts';
+import { type AlertOutbox, type AlertSink, placeOfAlert } from '../../../src/redis/grants/alert-outbox.ts';
+import { MINUTE, redeemed, redeemRequest, rotatedTo, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
 import type { RedisWorld } from '../setup/redis-world.ts';
 
 /** People enough to be in every part of a Cluster. */
@@ -27,7 +18,8 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
   });
   afterEach(() => world.dispose());
 
-  const alertsIn = async (shard = SHARD) => (await world.outbox.list(shard)).entries.map(({ alert }) => alert);
+  const alertsIn = async (shard = SHARD, queue: 'raised' | AlertSink = 'raised') =>
+    (await world.outbox[queue].list(shard)).map(({ alert }) => alert);
 
   /** An alert in the outbox: of a code that came again. */
   async function raised(subject = 'usr_alice'): Promise<Alert> {
@@ -53,7 +45,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       const shards = Map.groupBy(alerts, ({ subject }) => shardOfPerson(subject));
       expect(shards.size).toBeGreaterThan(10);
       for (const [shard, own] of shards) {
-        const found = (await alertsIn(shard)).map(({ id }) => id);
+        const found = (await alertsIn(shard)).map((alert) => alert?.id);
         expect(found.sort()).toEqual(own.map(({ id }) => id).sort());
       }
     });
@@ -65,7 +57,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       const replay = () => grants.redeem(redeemRequest(replayed));
       await Promise.all(Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? reuse() : replay())));
       await grants.rotate(rotateRequest(replayed, 9));
-      const types = (await alertsIn()).map(({ grantId, type }) => [grantId, type]).sort();
+      const types = (await alertsIn()).map((alert) => [alert?.grantId, alert?.type]).sort();
       const expected = [
         [reused.grantId, 'refresh_token.reuse_detected'],
         [replayed.grantId, 'authorization_code.replayed'],
@@ -76,7 +68,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
     it('reports how long an alert has waited', async () => {
       await raised();
       world.advance(7000);
-      const [entry] = (await world.outbox.list(SHARD)).entries;
+      const [entry] = await world.outbox.raised.list(SHARD);
       expect(entry?.age).toBeGreaterThanOrEqual(7000);
       expect(entry?.age).toBeLessThan(12_000);
     });
@@ -87,8 +79,9 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       await grants.rotate(rotateRequest(grant, 5));
       const [alert] = await alertsIn();
       expect(alert).toMatchObject({ type: 'state_lost', presentedGeneration: 5, currentGeneration: 0 });
-      expect(await world.outbox.discard(SHARD, `${alert?.id}`)).toBe(true);
-      expect(await world.outbox.discard(SHARD, `${alert?.id}`)).toBe(false);
+      const place = placeOfAlert(`${alert?.id}`);
+      expect(await world.outbox.raised.settle(place)).toBe(true);
+      expect(await world.outbox.raised.settle(place)).toBe(false);
       expect(await alertsIn()).toEqual([]);
       expect(await grants.rotate(rotateRequest(grant, 9))).toMatchObject({ outcome: 'healed', alert: undefined });
       expect(await alertsIn()).toEqual([]);
@@ -96,124 +89,137 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
 
     it('lists no more than asked for', async () => {
       for (let count = 0; count < 5; count++) await raised();
-      expect((await world.outbox.list(SHARD, 3)).entries).toHaveLength(3);
-      expect((await world.outbox.list(SHARD, 9)).entries).toHaveLength(5);
+      expect(await world.outbox.raised.list(SHARD, 3)).toHaveLength(3);
+      expect(await world.outbox.raised.list(SHARD, 9)).toHaveLength(5);
     });
 
-    it('lists apart what cannot be delivered', async () => {
+    it('lists without an alert what cannot be delivered, and lets no try take what is no JSON', async () => {
       const alert = await raised();
       const bad: Readonly<Record<string, string>> = {
         [`${SHARD}.not-json`]: '{',
         [`${SHARD}.null`]: 'null',
         [`${SHARD}.another-name`]: JSON.stringify(alert),
-        [`${SHARD}.no-time`]: JSON.stringify({ ...alert, id: `${SHARD}.no-time`, time: 'noon' }),
-        [`${SHARD}.no-subject`]: JSON.stringify({ ...alert, id: `${SHARD}.no-subject`, subject: 7 }),
-        '008.of-another-shard': JSON.stringify({ ...alert, id: '008.of-another-shard' }),
+        [`${alert.grantId}.no-time`]: JSON.stringify({ ...alert, id: `${alert.grantId}.no-time`, time: 'noon' }),
+        [`${alert.grantId}.no-subject`]: JSON.stringify({ ...alert, id: `${alert.grantId}.no-subject`, subject: 7 }),
+        [`${SHARD}.of-another-grant`]: JSON.stringify({ ...alert, id: `${SHARD}.of-another-grant` }),
+        '008.of-another-shard': JSON.stringify({ ...alert, id: '008.of-another-shard', grantId: '008' }),
       };
-      for (const [field, json] of Object.entries(bad)) await world.put(world.keys.outbox(SHARD), field, json);
-      const { entries, unreadable } = await world.outbox.list(SHARD);
-      expect(entries.map((entry) => entry.alert)).toEqual([alert]);
-      expect([...unreadable].sort()).toEqual(Object.keys(bad).sort());
+      const key = world.keys.raisedAlerts(SHARD);
+      for (const [field, json] of Object.entries(bad)) await world.put(key, field, json);
+      const listed = await world.outbox.raised.list(SHARD);
+      expect(listed.flatMap((each) => each.alert ?? [])).toEqual([alert]);
+      const unreadable = listed.filter((each) => each.alert === undefined);
+      expect(unreadable.map(({ shard, name }) => [shard, name]).sort()).toEqual(
+        Object.keys(bad)
+          .map((field) => [SHARD, field])
+          .sort(),
+      );
+      expect(await world.outbox.raised.take({ shard: SHARD, name: `${SHARD}.not-json` }, MINUTE)).toBeUndefined();
+      for (const each of unreadable) expect(await world.outbox.raised.settle(each)).toBe(true);
+      expect(await alertsIn()).toEqual([alert]);
     });
   });
 
-  describe(`${name}: the delivery leases of an alert`, () => {
-    const OWN = { lease: MINUTE, isAuditLogged: false } as const;
-    let leases: DeliveryLeases;
+  describe(`${name}: an alert in an outbox`, () => {
+    let outbox: AlertOutbox;
     beforeEach(() => {
-      leases = world.leases();
+      outbox = world.outbox;
     });
 
-    const left = (alertId: string) => world.fieldsOf(world.keys.deliveryLeases(shardOf(alertId)));
-
-    it('are one at a time: the next begins when its lease is over', async () => {
-      const { id } = await raised();
-      const tries = await Promise.all(Array.from({ length: 20 }, () => leases.take(id, OWN)));
-      expect(tries.filter((lease) => lease !== undefined)).toEqual([{ tries: 1, isAuditLogged: false }]);
+    it('is taken by one try at a time: the next begins when its lease is over', async () => {
+      const alert = await raised();
+      const place = placeOfAlert(alert.id);
+      const tries = await Promise.all(Array.from({ length: 20 }, () => outbox.raised.take(place, MINUTE)));
+      expect(tries.filter((before) => before !== undefined)).toEqual([0]);
       world.advance(MINUTE - world.tick);
-      expect(await leases.take(id, OWN)).toBeUndefined();
+      expect([await outbox.raised.take(place, MINUTE), await alertsIn()]).toEqual([undefined, []]);
       world.advance(world.tick);
-      expect(await leases.take(id, OWN)).toEqual({ tries: 2, isAuditLogged: false });
+      expect(await alertsIn()).toEqual([alert]);
+      expect(await outbox.raised.take(place, MINUTE)).toBe(1);
     });
 
-    it('are those of one alert, wherever it is', async () => {
-      const ids = (await Promise.all(PEOPLE.map((subject) => raised(subject)))).map(({ id }) => id);
-      for (const id of ids) expect(await leases.take(id, OWN)).toEqual({ tries: 1, isAuditLogged: false });
-      const waiting = async (id: string) => (await alertsIn(shardOf(id))).map((alert) => alert.id);
-      for (const id of ids) {
-        expect(await waiting(id)).toContain(id);
-        await leases.acknowledge(id, 'delivery');
-        expect(await waiting(id)).not.toContain(id);
-      }
-      for (const id of ids) expect([await waiting(id), await left(id)]).toEqual([[], 0]);
-    });
-
-    it('know whether its line was written, also by a replica without a lease', async () => {
-      const [{ id }, other] = [await raised(), await raised()];
-      await leases.take(id, OWN);
-      expect(await leases.take(id, { ...OWN, isAuditLogged: true })).toBeUndefined();
-      await leases.recordAuditLogged(other.id);
-      world.advance(MINUTE);
-      expect(await leases.take(id, OWN)).toEqual({ tries: 2, isAuditLogged: true });
-      expect(await leases.take(other.id, OWN)).toEqual({ tries: 1, isAuditLogged: true });
-    });
-
-    it('that failed are followed by a pause, which no replica shortens and the line outlives', async () => {
-      const { id } = await raised();
-      await leases.take(id, { ...OWN, isAuditLogged: true });
-      await leases.postpone(id, 10 * MINUTE - 0.5);
+    it('whose try failed is left alone for a pause, which no replica shortens', async () => {
+      const place = placeOfAlert((await raised()).id);
+      await outbox.raised.take(place, MINUTE);
+      await outbox.raised.postpone(place, 10 * MINUTE - 0.5);
       world.advance(10 * MINUTE - world.tick);
-      expect(await leases.take(id, OWN)).toBeUndefined();
+      expect(await outbox.raised.take(place, MINUTE)).toBeUndefined();
       world.advance(world.tick);
-      expect(await leases.take(id, OWN)).toEqual({ tries: 2, isAuditLogged: true });
-      await leases.postpone(id, 0);
-      expect(await leases.take(id, OWN)).toEqual({ tries: 3, isAuditLogged: true });
+      expect(await outbox.raised.take(place, MINUTE)).toBe(1);
+      await outbox.raised.postpone(place, 0);
+      expect(await outbox.raised.take(place, MINUTE)).toBe(2);
     });
 
-    it('end when it is delivered, and leave nothing behind', async () => {
-      const { id } = await raised();
-      await leases.take(id, OWN);
-      expect([await left(id), await leases.isPendingFor(id, 'delivery')]).toEqual([1, true]);
-      await leases.acknowledge(id, 'delivery');
-      await leases.acknowledge(id, 'delivery');
-      await leases.recordAuditLogged(id);
-      await leases.postpone(id, MINUTE);
+    it('moves on to the sinks in one action, once, wherever it is, and also while it is taken', async () => {
+      const alerts = await Promise.all(PEOPLE.map((subject) => raised(subject)));
+      for (const alert of alerts) {
+        const [place, shard] = [placeOfAlert(alert.id), shardOf(alert.id)];
+        await outbox.raised.take(place, MINUTE);
+        await outbox.forward(alert, ['webhook', 'controller']);
+        expect(await outbox.raised.has(place)).toBe(false);
+        for (const sink of ['webhook', 'controller'] as const) {
+          expect(await alertsIn(shard, sink)).toContainEqual(alert);
+          expect(await outbox[sink].settle(place)).toBe(true);
+        }
+        await outbox.forward(alert, ['webhook', 'controller']);
+        expect([await outbox.webhook.has(place), await outbox.controller.has(place)]).toEqual([false, false]);
+      }
+    });
+
+    it.each<[string, readonly AlertSink[]]>([
+      ['none', []],
+      ['the webhook', ['webhook']],
+      ['the controller', ['controller']],
+    ])('moves on to %s where there is no other sink', async (_name, sinks) => {
+      const alert = await raised();
+      await outbox.forward(alert, sinks);
+      const found = await Promise.all(
+        (['raised', 'webhook', 'controller'] as const).map((each) => alertsIn(SHARD, each)),
+      );
+      expect(found).toEqual([
+        [],
+        sinks.includes('webhook') ? [alert] : [],
+        sinks.includes('controller') ? [alert] : [],
+      ]);
+    });
+
+    it('that a fail-over has lost comes to its sinks all the same, and is raised no second time', async () => {
+      const { grants } = world.stores;
+      const grant = await redeemed(grants);
+      const answer = await grants.rotate(rotateRequest(grant, 5));
+      const alert = answer.outcome === 'healed' ? answer.alert : undefined;
+      if (alert === undefined) throw new Error('nothing was raised');
+      await outbox.raised.settle(placeOfAlert(alert.id));
+      await world.put(world.keys.grant(grant.grantId), 'e', '');
+      await outbox.forward(alert, ['webhook']);
+      expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], [alert]]);
+      expect(await grants.rotate(rotateRequest(grant, 9))).toMatchObject({ outcome: 'healed', alert: undefined });
+      await outbox.webhook.settle(placeOfAlert(alert.id));
+      await outbox.forward(alert, ['webhook']);
+      expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], []]);
+    });
+
+    it('of one sink is not that of another: each is tried and settled by itself', async () => {
+      const alert = await raised();
+      const place = placeOfAlert(alert.id);
+      await outbox.forward(alert, ['webhook', 'controller']);
+      expect(await outbox.webhook.take(place, MINUTE)).toBe(0);
+      expect([await outbox.webhook.has(place), await outbox.controller.has(place)]).toEqual([true, true]);
+      await outbox.controller.settle(place);
+      expect([await outbox.webhook.has(place), await outbox.controller.has(place)]).toEqual([true, false]);
       world.advance(MINUTE);
-      expect(await leases.take(id, OWN)).toBeUndefined();
-      expect([await alertsIn(), await left(id), await leases.isPendingFor(id, 'delivery')]).toEqual([[], 0, false]);
+      expect(await alertsIn(SHARD, 'webhook')).toEqual([alert]);
+      expect(await outbox.webhook.take(place, MINUTE)).toBe(1);
     });
 
-    it('take nothing of an alert that is not there', async () => {
-      const id = `${SHARD}.nothing`;
-      await world.put(world.keys.deliveryLeases(SHARD), id, '0:3:1:0');
-      expect(await leases.take(id, OWN)).toBeUndefined();
-      expect(await left(id)).toBe(0);
-    });
-
-    it.each([
-      ['delivery', 'controller'],
-      ['controller', 'delivery'],
-    ] as const)('end when %s and then %s has it, where both have to', async (first, second) => {
-      const both = world.leases({ hasController: true });
-      const { id } = await raised();
-      expect([await both.isPendingFor(id, first), await both.isPendingFor(id, second)]).toEqual([true, true]);
-      await both.acknowledge(id, first);
-      await both.acknowledge(id, first);
-      expect([await both.isPendingFor(id, first), await both.isPendingFor(id, second)]).toEqual([false, true]);
-      expect((await alertsIn()).map((alert) => alert.id)).toEqual([id]);
-      const lease = await both.take(id, OWN);
-      expect(lease).toEqual(first === 'delivery' ? undefined : { tries: 1, isAuditLogged: false });
-      await both.acknowledge(id, second);
-      expect([await alertsIn(), await left(id), await both.isPendingFor(id, second)]).toEqual([[], 0, false]);
-    });
-
-    it('count on where an earlier version left them, and begin again where they cannot be parsed', async () => {
-      const [earlier, garbled] = [await raised(), await raised()];
-      const key = world.keys.deliveryLeases(SHARD);
-      await world.put(key, earlier.id, `${Math.floor(world.now()) - DAY}:4:1`);
-      await world.put(key, garbled.id, 'no turn: at all');
-      expect(await leases.take(earlier.id, OWN)).toEqual({ tries: 5, isAuditLogged: true });
-      expect(await leases.take(garbled.id, OWN)).toEqual({ tries: 1, isAuditLogged: false });
+    it('is gone once it is settled, and leaves nothing behind', async () => {
+      const place = placeOfAlert((await raised()).id);
+      await outbox.raised.take(place, MINUTE);
+      expect([await outbox.raised.settle(place), await outbox.raised.settle(place)]).toEqual([true, false]);
+      await outbox.raised.postpone(place, MINUTE);
+      world.advance(MINUTE);
+      expect(await outbox.raised.take(place, MINUTE)).toBeUndefined();
+      expect(await world.fieldsOf(world.keys.raisedAlerts(SHARD))).toBe(0);
     });
   });
 }

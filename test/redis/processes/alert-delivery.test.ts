@@ -4,12 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import type { DeliveryPace } from '../../../src/processes/alerts/alert-delivery.ts';
 import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
-import { Outbox } from '../../../src/redis/grants/outbox.ts';
+import { AlertOutbox, placeOfAlert } from '../../../src/redis/grants/alert-outbox.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, rotatedTo, rotateRequest } from '../../contracts/sample-grants.ts';
 import { until } from '../../until.ts';
@@ -23,12 +21,21 @@ const FAST: DeliveryPace = {
   written: 10,
   leftBehind: 100,
   lease: 2000,
-  backOff: 20,
-  longestBackOff: 40,
-  tries: 4,
+  first: 20,
+  longest: 40,
+  triedFor: 3_600_000,
 };
 /** Never by itself. */
 const QUIET: DeliveryPace = { ...FAST, sweep: 3_600_000 };
+
+/** Lua: the names in all outboxes, in one action. */
+const NAMES = `
+local names = {}
+for _, key in ipairs(redis.call('KEYS', '*:outbox*')) do
+  for _, name in ipairs(redis.call('HKEYS', key)) do names[#names + 1] = name end
+end
+return names
+`;
 
 interface ReplicaOptions {
   readonly pace?: DeliveryPace;
@@ -43,7 +50,7 @@ describeRedis('the delivery of alerts', () => {
   let server: RedisServer;
   let connection: ManagedConnection;
   let stores: Stores;
-  let outbox: Outbox;
+  let outbox: AlertOutbox;
   let receiver: Receiver;
   const keys = new RedisKeys('grantry:');
   const replicas = new Set<DeliveringReplica>();
@@ -53,7 +60,7 @@ describeRedis('the delivery of alerts', () => {
     server = await startRedis({ persistent: true, settings: { appendfsync: 'always' } });
     connection = await connectTo(server);
     stores = redisStores({ connection, keys });
-    outbox = new Outbox({ connection, keys });
+    outbox = new AlertOutbox({ connection, keys });
   });
   beforeEach(async () => {
     await server.command('FLUSHALL');
@@ -107,7 +114,7 @@ describeRedis('the delivery of alerts', () => {
 
   /** Has it raised so many milliseconds before. */
   async function antedate(id: string, by: number): Promise<void> {
-    const place = [keys.outbox(id.slice(0, 3)), id] as const;
+    const place = [keys.raisedAlerts(id.slice(0, 3)), id] as const;
     const alert = JSON.parse(String(await server.command('HGET', ...place))) as { time: number };
     await server.command('HSET', ...place, JSON.stringify({ ...alert, time: alert.time - by }));
   }
@@ -116,37 +123,25 @@ describeRedis('the delivery of alerts', () => {
   async function untold(count: number): Promise<readonly Alert[]> {
     const id = await reuse();
     const shard = id.slice(0, 3);
-    const { entries } = await outbox.list(shard);
-    await outbox.discard(shard, id);
-    const alerts = entries.flatMap(({ alert }) =>
-      Array.from({ length: count }, (_, index) => ({ ...alert, id: `${id}-${index}` })),
+    const queued = await outbox.raised.list(shard);
+    await outbox.raised.settle(placeOfAlert(id));
+    const alerts = queued.flatMap(({ alert }) =>
+      alert === undefined ? [] : Array.from({ length: count }, (_, index) => ({ ...alert, id: `${id}-${index}` })),
     );
     const words = alerts.flatMap((alert) => [alert.id, JSON.stringify(alert)]);
-    await server.command('HSET', keys.outbox(shard), ...words);
+    await server.command('HSET', keys.raisedAlerts(shard), ...words);
     return alerts;
   }
 
-  /** How many alerts of a shard some replica knows of, and how many of those it has taken, to post them. */
-  async function leases(shard: string) {
-    const all = (await server.command('HVALS', keys.deliveryLeases(shard))) as readonly string[];
-    return { known: all.length, taken: all.filter((lease) => !/^\d+:0:/.test(lease)).length };
-  }
+  /** How many alerts of a shard wait for the webhook, taken or not. */
+  const forWebhook = async (shard: string) => Number(await server.command('HLEN', keys.webhookAlerts(shard)));
 
+  /** The names in all outboxes, taken or not. */
   async function waitingAlerts(): Promise<readonly string[]> {
-    const lists = await Promise.all(SHARDS.map((shard) => outbox.list(shard)));
-    return lists.flatMap(({ entries, unreadable }) => [...entries.map(({ alert }) => alert.id), ...unreadable]);
+    return (await server.command('EVAL', NAMES, '0')) as readonly string[];
   }
 
-  /** A read may be refused: with a thousand alerts under way there is no room for it. */
-  const emptied = () =>
-    until('the outbox is empty', async () => {
-      try {
-        return (await waitingAlerts()).length === 0;
-      } catch (error) {
-        if (error instanceof StoreUnavailableError) return false;
-        throw error;
-      }
-    });
+  const emptied = () => until('the outboxes are empty', async () => (await waitingAlerts()).length === 0);
   const ids = () => receiver.received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
 
   it('is at once, by the replica that raised one; audit line and webhook name the same alert', async () => {
@@ -195,7 +190,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('goes on to the webhook when the controller has it first', async () => {
     receiver.answer = { status: 503 };
-    const replica = aReplica({ pace: { ...FAST, backOff: 500, longestBackOff: 500 }, hasController: true }).start();
+    const replica = aReplica({ pace: { ...FAST, first: 500, longest: 500 }, hasController: true }).start();
     const id = await reuse(replica);
     await until('a try has failed', async () => ids().length > 0);
     expect(await replica.reports.exchange([id])).toEqual([]);
@@ -216,8 +211,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('is by another replica when one ends with the lease and has reported nothing, with audit line and counter', async () => {
     const id = await reuse();
-    const dead = new DeliveryLeases({ connection, keys });
-    expect(await dead.take(id, { lease: 200, isAuditLogged: false })).toEqual({ isAuditLogged: false, tries: 1 });
+    expect(await outbox.raised.take(placeOfAlert(id), 200)).toBe(0);
     const next = aReplica().start();
     await emptied();
     expect(ids()).toEqual([id]);
@@ -247,18 +241,19 @@ describeRedis('the delivery of alerts', () => {
     receiver.answer = { status: 500 };
     const all = Array.from({ length: 3 }, () => aReplica().start());
     await reuse();
+    await until('it was tried several times', () => receiver.received.length >= 4);
+    receiver.answer = { status: 204 };
     await emptied();
-    expect(receiver.received).toHaveLength(FAST.tries);
     expect(all.flatMap((replica) => replica.audits())).toEqual(['refresh_token.reuse_detected']);
   });
 
   it('goes on with the other shards where one cannot be reached, and where one holds something else', async () => {
-    await server.command('SET', keys.outbox('001'), 'not a hash');
+    await server.command('SET', keys.raisedAlerts('001'), 'not a hash');
     const over = exceptFor((key) => key.includes('{s000}'));
     const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 }, over });
     const id = await reuse();
     await replica.delivery.sweep();
-    await server.command('DEL', keys.outbox('001'));
+    await server.command('DEL', keys.raisedAlerts('001'));
     await emptied();
     expect(ids()).toEqual([id]);
     const [fault] = replica.lines.filter(({ msg }) => msg === 'alert delivery failed');
@@ -270,13 +265,13 @@ describeRedis('the delivery of alerts', () => {
     const shard = id.slice(0, 3);
     const other = shard === '000' ? '001' : '000';
     const misplaced = `${shard}.misplaced`;
-    const alert = JSON.parse(String(await server.command('HGET', keys.outbox(shard), id))) as Alert;
+    const alert = JSON.parse(String(await server.command('HGET', keys.raisedAlerts(shard), id))) as Alert;
     for (const [where, name, json] of [
       [shard, `${shard}.broken`, '{"id":'],
       [shard, 'no shard', '{}'],
       [other, misplaced, JSON.stringify({ ...alert, id: misplaced })],
     ] as const) {
-      await server.command('HSET', keys.outbox(where), name, json);
+      await server.command('HSET', keys.raisedAlerts(where), name, json);
     }
     const replicas = [1, 2].map(() => aReplica({ pace: { ...QUIET, leftBehind: 0 } }));
     await Promise.all(replicas.map(({ delivery }) => delivery.sweep()));
@@ -290,29 +285,6 @@ describeRedis('the delivery of alerts', () => {
     ]);
     const counts = await Promise.all(replicas.map((replica) => replica.deliveries('dead_letter')));
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
-  });
-
-  it('hears of every alert, also of those for which no replica has room', async () => {
-    let isAway = false;
-    let refused = 0;
-    const isRefused = () => {
-      if (isAway) refused += 1;
-      return isAway;
-    };
-    const replica = aReplica({ pace: QUIET, over: exceptFor(isRefused) }).start();
-    const grant = await rotatedTo(stores.grants, 2);
-    const answer = await stores.grants.rotate(rotateRequest(grant, 0));
-    const alert = answer.outcome === 'reused' ? answer.alert : undefined;
-    if (alert === undefined) throw new Error('nothing was raised');
-    isAway = true;
-    for (let index = 0; index < 1000; index++) {
-      replica.audit.record({ type: alert.type, alert: { ...alert, id: `${alert.id}-${index}` } });
-    }
-    await until('all of them wait', () => refused >= 1000);
-    isAway = false;
-    replica.audit.record({ type: alert.type, alert });
-    await emptied();
-    expect(ids()).toEqual([alert.id]);
   });
 
   it('leaves a fresh alert to the replica that raised it', async () => {
@@ -337,7 +309,6 @@ describeRedis('the delivery of alerts', () => {
     const alerts = await untold(40);
     aReplica().start();
     await until('sixteen wait for their answer', () => receiver.received.length >= 16);
-    expect(await leases(alerts[0]?.id.slice(0, 3) ?? '')).toEqual({ known: 16, taken: 16 });
     receiver.answer = { status: 204 };
     receiver.answerWaiting();
     await emptied();
@@ -345,16 +316,19 @@ describeRedis('the delivery of alerts', () => {
     expect(receiver.mostWaiting).toBe(16);
   });
 
-  it('of more than sixteen that were raised at once leaves the rest to a sweep, logged', async () => {
+  it('of more than sixteen that were raised at once has the rest wait, logged; another replica goes on when it stops', async () => {
     receiver.answer = undefined;
     const alerts = await untold(40);
     const raising = aReplica({ pace: QUIET }).start();
     for (const alert of alerts) raising.raise(alert);
     const shard = alerts[0]?.id.slice(0, 3) ?? '';
-    await until('all are logged', async () => (await leases(shard)).known === 40);
-    expect((await leases(shard)).taken).toBe(16);
+    await until('all are logged', async () => (await forWebhook(shard)) === 40);
+    await until('sixteen wait for their answer', () => receiver.received.length === 16);
+    const stopped = raising.delivery.stop();
     receiver.answer = { status: 204 };
     receiver.answerWaiting();
+    await stopped;
+    expect(receiver.mostWaiting).toBe(16);
     const sweeping = aReplica().start();
     await emptied();
     expect(new Set(ids())).toEqual(new Set(alerts.map(({ id }) => id)));
@@ -374,16 +348,57 @@ describeRedis('the delivery of alerts', () => {
     expect(await replica.deliveries('failed')).toBeGreaterThanOrEqual(2);
   });
 
-  it('is given up after the last try, said in the log and counted', async () => {
+  it('is given up when it is old and a try has failed, said in the log and counted', async () => {
     receiver.answer = { status: 500 };
-    const replica = aReplica().start();
-    const id = await reuse(replica);
+    const id = await reuse();
+    await antedate(id, 60_000);
+    const replica = aReplica({ pace: { ...FAST, triedFor: 60_000 } }).start();
     await emptied();
-    expect(receiver.received).toHaveLength(FAST.tries);
+    expect(ids()).toEqual([id]);
     expect(await replica.deliveries('dead_letter')).toBe(1);
     expect(replica.lines.filter(({ level }) => level === 'error')).toEqual([
-      expect.objectContaining({ alert: id, fault: 'status_500', tries: FAST.tries }),
+      expect.objectContaining({ alert: id, fault: 'status_500', tries: 1 }),
     ]);
+  });
+
+  it('is given up for a sink that does not take it for a week, said in the log', async () => {
+    const id = await reuse();
+    const [queued] = await outbox.raised.list(id.slice(0, 3));
+    if (queued?.alert === undefined) throw new Error('nothing was raised');
+    const { shard, alert } = queued;
+    await outbox.raised.settle(queued);
+    const replica = aReplica({ pace: QUIET, webhook: false, hasController: true });
+    const sweptAtTheAge = async (age: number) => {
+      const json = JSON.stringify({ ...alert, time: Date.now() - age });
+      for (const key of [keys.webhookAlerts(shard), keys.controllerAlerts(shard)]) {
+        await server.command('HSET', key, id, json);
+      }
+      await replica.delivery.sweep();
+      return await waitingAlerts();
+    };
+    const week = 7 * 24 * 3_600_000;
+    expect(await sweptAtTheAge(week - 60_000)).toEqual([id, id]);
+    expect(await replica.reports.exchange([])).toHaveLength(1);
+    expect(await sweptAtTheAge(week + 1)).toEqual([]);
+    expect(await replica.reports.exchange([])).toEqual([]);
+    const given = replica.lines.filter(({ level }) => level === 'error').map(({ alert, sink }) => [alert, sink]);
+    expect(given.sort()).toEqual([
+      [id, 'controller'],
+      [id, 'webhook'],
+    ]);
+  });
+
+  it('is logged, and is to the controller, though the webhook hangs', async () => {
+    receiver.answer = undefined;
+    await untold(40);
+    const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 }, hasController: true }).start();
+    const swept = replica.delivery.sweep();
+    await until('sixteen wait for their answer', () => receiver.received.length === 16);
+    await until('all are reported', async () => (await replica.reports.exchange([])).length === 40);
+    expect([replica.audits().length, receiver.mostWaiting]).toEqual([40, 16]);
+    receiver.answer = { status: 204 };
+    receiver.answerWaiting();
+    await swept;
   });
 
   it('is by the next replica when one ends in the middle of a try', async () => {
@@ -409,7 +424,7 @@ describeRedis('the delivery of alerts', () => {
 
   it('begins none once it is stopped, though a sweep has found more than are taken at once', async () => {
     receiver.answer = undefined;
-    const shard = (await untold(17))[0]?.id.slice(0, 3) ?? '';
+    await untold(17);
     const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 } });
     const swept = replica.delivery.sweep();
     await until('sixteen wait for their answer', () => receiver.received.length === 16);
@@ -418,8 +433,7 @@ describeRedis('the delivery of alerts', () => {
     receiver.answerWaiting();
     await Promise.all([stopped, swept]);
     // What was sent to Redis before this has been done.
-    const { entries } = await outbox.list(shard);
-    expect([entries.length, await leases(shard)]).toEqual([1, { known: 0, taken: 0 }]);
+    expect((await waitingAlerts()).length).toBe(1);
   });
 
   it('waits for Redis to come back, and no other replica writes a second audit line', async () => {
@@ -434,6 +448,7 @@ describeRedis('the delivery of alerts', () => {
     raising.audit.record({ type: 'refresh_token.reuse_detected', alert });
     await server.start();
     await connection.ready(5000);
+    await until('it moves on', async () => (await connection.replayRevocations('pending')).applied > 0);
     await emptied();
     expect(ids()).toEqual([alert?.id]);
     expect([...raising.audits(), ...other.audits()]).toEqual(['refresh_token.reuse_detected']);

@@ -52,7 +52,7 @@ describeRedis('a refresh token that is used again and again', () => {
     await until('the alert is posted', () => receiver.received.length > 0);
     await until(
       'the outbox is empty',
-      async () => ((await redis.command('KEYS', '*:outbox')) as string[]).length === 0,
+      async () => ((await redis.command('KEYS', '*:outbox*')) as string[]).length === 0,
     );
     const lines = replicas.all.flatMap((replica) => replica.audits());
     const alerts = lines.filter(({ event }) => event === 'refresh_token.reuse_detected');

@@ -5,10 +5,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
+import { AlertOutbox } from '../../../src/redis/grants/alert-outbox.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { basic, type Grantry, PKCE, readJson, startGrantry } from '../../grantry.ts';
 import { answerOf, hidden, TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
@@ -34,7 +35,8 @@ const KINDS = [
   'token',
   'jti',
   'outbox',
-  'turns',
+  'outbox:controller',
+  'outbox:webhook',
   'session',
   'sessions',
   'interactions',
@@ -71,8 +73,14 @@ describeRedis('a dump of Redis', () => {
     const held: string[] = [];
     const look = async () => held.push(await dump(server));
     const codes = [await use(OPAQUE, secrets, look), await use(JWT, secrets, look)];
-    const [alertId] = (await server.command('HKEYS', await only('*:outbox'))) as string[];
-    await new DeliveryLeases({ connection, keys }).take(alertId ?? '', { lease: 1000, isAuditLogged: true });
+    const outbox = new AlertOutbox({ connection, keys });
+    const lists = await Promise.all(SHARDS.map((shard) => outbox.raised.list(shard)));
+    for (const queued of lists.flat()) {
+      await outbox.raised.take(queued, 1000);
+      await look();
+      if (queued.alert !== undefined) await outbox.forward(queued.alert, ['webhook', 'controller']);
+      await outbox.webhook.take(queued, 1000);
+    }
     await look();
 
     const all = held.join('\n');
@@ -83,11 +91,6 @@ describeRedis('a dump of Redis', () => {
     expect(secretsIn(all, secrets)).toEqual([]);
     for (const code of codes) expect(secretsIn(`${all} ${code.split('.').at(-1)}`, secrets)).toEqual([code]);
   });
-
-  async function only(pattern: string): Promise<string> {
-    const found = (await server.command('KEYS', pattern)) as string[];
-    return found[0] ?? '';
-  }
 
   /** A whole visit at one client, to the end of its tokens and to an alert. @returns its code */
   async function use(client: Client, secrets: Set<string>, look: () => Promise<unknown>): Promise<string> {

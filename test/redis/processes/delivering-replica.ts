@@ -11,8 +11,7 @@ import { AuditLog } from '../../../src/processes/log/audit-log.ts';
 import { createLog } from '../../../src/processes/log/log.ts';
 import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
 import type { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
-import { Outbox } from '../../../src/redis/grants/outbox.ts';
+import { AlertOutbox } from '../../../src/redis/grants/alert-outbox.ts';
 import { Webhook } from '../../../src/webhook/webhook.ts';
 
 interface DeliveringOptions {
@@ -51,8 +50,8 @@ export class DeliveringReplica {
     const log = createLog('info', stream);
     const { metrics } = this;
     this.audit = new AuditLog({ log, metrics, subjects: 'hashed', pepper: randomBytes(32) });
-    const leases = new DeliveryLeases({ connection, keys, hasController });
-    this.reports = new AlertReports(leases);
+    const outbox = new AlertOutbox({ connection, keys });
+    this.reports = new AlertReports(outbox.controller);
     const signing = { secrets: () => [WEBHOOK_SECRET], clock: clock ?? { now: () => Date.now() }, limit: 1000 };
     this.delivery = new AlertDelivery({
       log,
@@ -61,8 +60,7 @@ export class DeliveringReplica {
       issuer: 'https://id.example',
       onReconnect,
       ...(pace !== undefined && { pace }),
-      outbox: new Outbox({ connection, keys }),
-      leases,
+      outbox,
       ...(hasController && { reports: this.reports }),
       webhook: webhookUrl === undefined ? undefined : new Webhook({ url: webhookUrl, ...signing }),
     });

@@ -55,7 +55,7 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
       expect(await ask('jwt', '/revoke', { token: revoked })).toMatchObject({ status: 200 });
     }
     unusedCode = await codeOf('jwt');
-    await until('every alert is delivered', async () => String(await redis.command('KEYS', '*:outbox')) === '');
+    await until('every alert is delivered', async () => String(await redis.command('KEYS', '*:outbox*')) === '');
 
     await Promise.all(replicas.all.map((replica) => replica.kill()));
     await redis.kill();

@@ -10,8 +10,7 @@ import type { ManagedConnection } from '../../../src/redis/connection/connection
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
-import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
-import { Outbox } from '../../../src/redis/grants/outbox.ts';
+import { AlertOutbox } from '../../../src/redis/grants/alert-outbox.ts';
 import type { PlainRead, Script } from '../../../src/redis/scripts/script.ts';
 import { assembledLua } from '../../../src/redis/scripts/script-runner.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -39,7 +38,6 @@ const STORES = [
   'grant',
   'interaction',
   'issuer',
-  'logout',
   'marker',
   'outbox',
   'person',
@@ -147,15 +145,14 @@ describeRedis('a script', () => {
 
       const { grantId } = await rotatedTo(grants, 1);
       await grants.rotate(rotateRequest({ ...(await issued(grants)), grantId }, 0, { reuseGrace: 0 }));
-      const [outbox, leases] = [new Outbox({ connection, keys }), new DeliveryLeases({ connection, keys })];
-      const [entry] = (await outbox.list(SHARD)).entries;
-      const alertId = entry?.alert.id ?? '';
-      await leases.take(alertId, { lease: 0, isAuditLogged: false });
-      await leases.recordAuditLogged(alertId);
-      await leases.postpone(alertId, 0);
-      expect(await leases.isPendingFor(alertId, 'delivery')).toBe(true);
-      for (const sink of ['controller', 'delivery'] as const) await leases.acknowledge(alertId, sink);
-      expect(await outbox.discard(SHARD, alertId)).toBe(false);
+      const outbox = new AlertOutbox({ connection, keys });
+      for (const queued of await outbox.raised.list(SHARD)) {
+        await outbox.raised.take(queued, 0);
+        if (queued.alert !== undefined) await outbox.forward(queued.alert, ['webhook', 'controller']);
+        await outbox.webhook.postpone(queued, 0);
+        expect(await outbox.controller.has(queued)).toBe(true);
+        for (const sink of ['webhook', 'controller'] as const) expect(await outbox[sink].settle(queued)).toBe(true);
+      }
 
       await sessions.end({ sessionId: `${SHARD}.${'x'.repeat(43)}`, sid: 'none', subject: 'usr_alice' });
       await consents.withdraw('usr_alice', 'uid-of-shop');

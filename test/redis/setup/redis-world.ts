@@ -1,11 +1,9 @@
 // A store world over a Redis that many tests share: each world has keys of its own and a clock that the test moves
-// while real time runs under it. Beside the stores it has what only Redis has: the outbox and the delivery leases of
-// its alerts.
+// while real time runs under it. Beside the stores it has what only Redis has: the outboxes of alerts.
 
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
-import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
-import { Outbox } from '../../../src/redis/grants/outbox.ts';
+import { AlertOutbox } from '../../../src/redis/grants/alert-outbox.ts';
 import type { Script } from '../../../src/redis/scripts/script.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import type { RedisCredentials } from '../../../src/redis/topology/connection-maker.ts';
@@ -21,9 +19,7 @@ export const WORLD = 'world-';
 /** A store world and what is beside the stores. */
 export interface RedisWorld extends StoreWorld {
   readonly keys: RedisKeys;
-  readonly outbox: Outbox;
-  /** @param options.hasController default false */
-  leases(options?: { readonly hasController: boolean }): DeliveryLeases;
+  readonly outbox: AlertOutbox;
   /** Writes a field of a hash past everything. */
   put(key: string, field: string, value: string): Promise<void>;
   /** How many fields a hash has. */
@@ -60,8 +56,7 @@ export function redisWorlds(
       return {
         keys,
         stores: redisStores({ connection, keys }),
-        outbox: new Outbox({ connection, keys }),
-        leases: (options) => new DeliveryLeases({ connection, keys, ...options }),
+        outbox: new AlertOutbox({ connection, keys }),
         async put(key, field, value) {
           await connection.run({ script: PUT, keys: [key], args: [field, value] });
         },

@@ -4,12 +4,11 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import { shardOf } from '../../../src/oauth/values/shard.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
-import { DeliveryLeases } from '../../../src/redis/grants/delivery-leases.ts';
+import { AlertOutbox, type AlertSink } from '../../../src/redis/grants/alert-outbox.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { vouchedRecord } from '../../contracts/person-store.ts';
 import {
@@ -79,6 +78,26 @@ describeRedis('a key in Redis', () => {
       await stores.grants.rotate(rotateRequest(grant, generation, { reuseGrace: 0 }));
     }
     return grant.grantId;
+  }
+
+  /** Hands the alerts of the shard to a sink. */
+  async function forwarded(sink: AlertSink): Promise<void> {
+    const outbox = new AlertOutbox({ connection, keys });
+    for (const { alert } of await outbox.raised.list(SHARD)) {
+      if (alert !== undefined) await outbox.forward(alert, [sink]);
+    }
+  }
+
+  async function delivered(sink: AlertSink, key: string): Promise<void> {
+    const outbox = new AlertOutbox({ connection, keys });
+    await reused();
+    await forwarded(sink);
+    await expectKept(key, undefined);
+    for (const queued of await outbox[sink].list(SHARD)) await outbox[sink].settle(queued);
+    expect(await server.command('EXISTS', key)).toBe(0);
+    await reused();
+    await forwarded(sink);
+    await reused();
   }
 
   const sessionId = (name: string) => `${SHARD}.${digest(name)}`;
@@ -152,28 +171,19 @@ describeRedis('a key in Redis', () => {
       },
     },
     '{sNNN}:outbox': {
-      'none: entries go once delivered': async () => {
-        const alertId = `${await reused()}.refresh_token.reuse_detected`;
-        const outbox = keys.outbox(SHARD);
-        await expectKept(outbox, undefined);
-        expect(await server.command('HEXISTS', outbox, alertId)).toBe(1);
-        await new DeliveryLeases({ connection, keys }).acknowledge(alertId, 'delivery');
-        expect(await server.command('HEXISTS', outbox, alertId)).toBe(0);
+      'none: entries go once logged': async () => {
+        await reused();
+        await expectKept(keys.raisedAlerts(SHARD), undefined);
+        await forwarded('webhook');
+        expect(await server.command('EXISTS', keys.raisedAlerts(SHARD))).toBe(0);
         await reused();
       },
     },
-    '{sNNN}:turns': {
-      '7 d after the last try': async () => {
-        const grantId = await reused();
-        const leases = new DeliveryLeases({ connection, keys });
-        const alertId = `${grantId}.refresh_token.reuse_detected`;
-        await leases.take(alertId, { lease: 0, isAuditLogged: true });
-        await expectKept(keys.deliveryLeases(shardOf(grantId)), 7 * DAY);
-        offset += 5 * DAY;
-        await server.command('PEXPIRE', keys.deliveryLeases(shardOf(grantId)), 2 * DAY);
-        await leases.take(alertId, { lease: 0, isAuditLogged: true });
-        await expectKept(keys.deliveryLeases(shardOf(grantId)), 7 * DAY);
-      },
+    '{sNNN}:outbox:webhook': {
+      'none: entries go once delivered': () => delivered('webhook', keys.webhookAlerts(SHARD)),
+    },
+    '{sNNN}:outbox:controller': {
+      'none: entries go once delivered': () => delivered('controller', keys.controllerAlerts(SHARD)),
     },
     '{sNNN}:nbf:global': { none: () => raised({ kind: 'global' }, keys.globalWatermark('000')) },
     '{sNNN}:nbf:client:<client uid>': {

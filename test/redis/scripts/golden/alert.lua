@@ -1,137 +1,49 @@
--- alertAwaits
+-- alertForward
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
-local function lifetime(at)
-  return math.max(1, math.min(math.ceil(at - now), 1e13))
-end
-local function expire(key, at)
-  redis.call('PEXPIRE', key, lifetime(at))
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
+}
+
+local alert, is_lost = cjson.decode(ARGV[3]), false
+local letter = LETTERS[alert.type]
+if letter and redis.call('EXISTS', KEYS[1]) == 1 then
+  if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[1], 'z', 1) end
+  local raised = redis.call('HGET', KEYS[1], 'e') or ''
+  is_lost = not string.find(raised, letter, 1, true)
+  if is_lost then redis.call('HSET', KEYS[1], 'e', raised .. letter) end
 end
 
-local in_outbox = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
-local due, tries, logged, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
-due, tries, logged, sinks = tonumber(due or 0), tonumber(tries or 0), logged or '0', tonumber(sinks) or 0
-local function keep()
-  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, logged, sinks))
-  redis.call('PEXPIRE', KEYS[2], 604800000)
+if redis.call('HDEL', KEYS[2], ARGV[2]) == 0 and not is_lost then return end
+for at = 3, 4 do
+  if ARGV[at + 1] == '1' then redis.call('HSETNX', KEYS[at], ARGV[2], ARGV[3]) end
 end
-return in_outbox and bit.band(sinks, ARGV[3]) == 0 and 1
 
--- alertPostpone
+-- alertRaiseAgain
+#!lua flags=allow-oom
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
-local function lifetime(at)
-  return math.max(1, math.min(math.ceil(at - now), 1e13))
-end
-local function expire(key, at)
-  redis.call('PEXPIRE', key, lifetime(at))
-end
+local LETTERS = {
+  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
+  ['refresh_token.retried_elsewhere'] = 'a',
+}
 
-local in_outbox = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
-local due, tries, logged, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
-due, tries, logged, sinks = tonumber(due or 0), tonumber(tries or 0), logged or '0', tonumber(sinks) or 0
-local function keep()
-  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, logged, sinks))
-  redis.call('PEXPIRE', KEYS[2], 604800000)
+local alert, is_lost = cjson.decode(ARGV[3]), false
+local letter = LETTERS[alert.type]
+if letter and redis.call('EXISTS', KEYS[1]) == 1 then
+  if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[1], 'z', 1) end
+  local raised = redis.call('HGET', KEYS[1], 'e') or ''
+  is_lost = not string.find(raised, letter, 1, true)
+  if is_lost then redis.call('HSET', KEYS[1], 'e', raised .. letter) end
 end
-due = now + ARGV[3] if in_outbox then keep() end
-
--- alertSettle
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
-local function lifetime(at)
-  return math.max(1, math.min(math.ceil(at - now), 1e13))
-end
-local function expire(key, at)
-  redis.call('PEXPIRE', key, lifetime(at))
-end
-
-local in_outbox = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
-local due, tries, logged, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
-due, tries, logged, sinks = tonumber(due or 0), tonumber(tries or 0), logged or '0', tonumber(sinks) or 0
-local function keep()
-  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, logged, sinks))
-  redis.call('PEXPIRE', KEYS[2], 604800000)
-end
-
-sinks = bit.bor(sinks, ARGV[3])
-if in_outbox and bit.band(sinks, ARGV[4]) < tonumber(ARGV[4]) then return keep() end
-redis.call('HDEL', KEYS[1], ARGV[2])
-redis.call('HDEL', KEYS[2], ARGV[2])
-
--- alertTake
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
-local function lifetime(at)
-  return math.max(1, math.min(math.ceil(at - now), 1e13))
-end
-local function expire(key, at)
-  redis.call('PEXPIRE', key, lifetime(at))
-end
-
-local in_outbox = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
-local due, tries, logged, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
-due, tries, logged, sinks = tonumber(due or 0), tonumber(tries or 0), logged or '0', tonumber(sinks) or 0
-local function keep()
-  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, logged, sinks))
-  redis.call('PEXPIRE', KEYS[2], 604800000)
-end
-
-if not in_outbox then
-  redis.call('HDEL', KEYS[2], ARGV[2])
-  return false
-end
-local is_due = now >= due and bit.band(sinks, 1) == 0
-if is_due then due, tries = now + ARGV[3], tries + 1 end
-if ARGV[4] == '1' then logged = '1' end
-keep()
-return is_due and { tries, logged }
-
--- alertTell
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
-local function lifetime(at)
-  return math.max(1, math.min(math.ceil(at - now), 1e13))
-end
-local function expire(key, at)
-  redis.call('PEXPIRE', key, lifetime(at))
-end
-
-local in_outbox = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
-local due, tries, logged, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
-due, tries, logged, sinks = tonumber(due or 0), tonumber(tries or 0), logged or '0', tonumber(sinks) or 0
-local function keep()
-  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, logged, sinks))
-  redis.call('PEXPIRE', KEYS[2], 604800000)
-end
-logged = '1' if in_outbox then keep() end
+if is_lost then redis.call('HSETNX', KEYS[2], ARGV[2], ARGV[3]) end

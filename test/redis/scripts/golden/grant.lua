@@ -262,50 +262,6 @@ redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
 return { 'issued', forgotten, unpack(evicted) }
 
--- grantRaiseAgain
-#!lua flags=allow-oom
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
-local function lifetime(at)
-  return math.max(1, math.min(math.ceil(at - now), 1e13))
-end
-local function expire(key, at)
-  redis.call('PEXPIRE', key, lifetime(at))
-end
-
-local in_outbox = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
-local due, tries, logged, sinks = string.match(redis.call('HGET', KEYS[2], ARGV[2]) or '', '^(%d+):(%d+):([01]):?([0-3]?)$')
-due, tries, logged, sinks = tonumber(due or 0), tonumber(tries or 0), logged or '0', tonumber(sinks) or 0
-local function keep()
-  redis.call('HSET', KEYS[2], ARGV[2], string.format('%.0f:%d:%s:%d', due, tries, logged, sinks))
-  redis.call('PEXPIRE', KEYS[2], 604800000)
-end
-
-local LETTERS = {
-  ['authorization_code.replayed'] = 'c', ['refresh_token.reuse_detected'] = 'r', ['state_lost'] = 's',
-  ['refresh_token.retried_elsewhere'] = 'a',
-}
-
-if redis.call('EXISTS', KEYS[3]) == 0 then return end
-local alert = cjson.decode(ARGV[3])
-if alert.action == 'grant_revoked' then redis.call('HSET', KEYS[3], 'z', 1) end
-local raised, letter = redis.call('HGET', KEYS[3], 'e') or '', LETTERS[alert.type]
-if not string.find(raised, letter, 1, true) then
-  redis.call('HSETNX', KEYS[1], ARGV[2], ARGV[3])
-  redis.call('HSET', KEYS[3], 'e', raised .. letter)
-  in_outbox = true
-end
-if in_outbox and ARGV[4] == '1' then
-  logged = '1'
-  keep()
-end
-
 -- grantRead
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
