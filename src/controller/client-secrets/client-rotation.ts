@@ -22,7 +22,7 @@ import {
 } from './credential-changes.ts';
 import type { CredentialState } from './credential-state.ts';
 
-/** How often a pending rotation looks whether the replicas accept the new secret: the longer it is pending, the less. */
+/** The interval at which a pending rotation observes the replicas: a quarter of the time since it began, within bounds. */
 const FIRST_POLL_MILLISECONDS = 250;
 const LONGEST_POLL_MILLISECONDS = 30_000;
 

@@ -210,7 +210,7 @@ export class GeneratedSecrets {
   #finish(subject: CredentialSubject, step: RotationStep, written: KubernetesObject | undefined): number | undefined {
     const { uid } = subject.client;
     this.#unwritten.delete(uid);
-    // While a rotation is pending, the replicas are looked at each time.
+    // While a rotation is pending, each reconcile observes the replicas.
     if (subject.state?.begunAt === undefined) {
       this.#options.unchangedCheck.record(subject, written?.metadata.resourceVersion, { dueAt: step.requeueAt });
     }
@@ -224,7 +224,7 @@ export class GeneratedSecrets {
 
 /** The steps that write a secret which is in no Secret yet. */
 const OF_NEW_SECRETS: readonly RotationOutcome[] = ['created', 'begun', 'repaired', 'cut'];
-/** The steps that a request of the owner, or the interval, brings about. */
+/** The steps that a request of the owner, or the interval, causes. */
 const UPON_REQUEST: readonly RotationOutcome[] = ['begun', 'cut'];
 
 function isSameRequests(one: RotationRequests, other: RotationRequests): boolean {
