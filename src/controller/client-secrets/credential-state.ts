@@ -60,7 +60,7 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
     ...clientVerifiers,
     // A secret without a readable time counts as old, so that a rotation by interval is due at once.
     rotatedAt: Date.parse(text(ROTATED_AT) ?? '') || 0,
-    begunAt: begunAt === undefined ? undefined : Date.parse(begunAt) || 0,
+    begunAt: begunAt ? Date.parse(begunAt) || 0 : undefined,
     handled: { rotateAt: text(HANDLED_ROTATE_AT), rotateNow: text(HANDLED_ROTATE_NOW) },
   };
 }
@@ -108,10 +108,10 @@ export function verifierSecret(
       },
       annotations: {
         [ROTATED_AT]: new Date(state.rotatedAt).toISOString(),
-        ...(state.begunAt !== undefined && { [BEGUN_AT]: new Date(state.begunAt).toISOString() }),
         ...(rotateAt !== undefined && { [HANDLED_ROTATE_AT]: rotateAt }),
         ...(rotateNow !== undefined && { [HANDLED_ROTATE_NOW]: rotateNow }),
-        // Empty too: an annotation that a POST created is not removed by an apply that omits it.
+        // Empty too: an annotation that a POST created, such as that of a restore, is not removed by an apply that omits it.
+        [BEGUN_AT]: state.begunAt === undefined ? '' : new Date(state.begunAt).toISOString(),
         [SECRET_NAMES]: secretNames.join(','),
       },
     },

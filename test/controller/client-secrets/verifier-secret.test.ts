@@ -1,10 +1,14 @@
 import { expect, it } from 'vitest';
+import { verifierSecret } from '../../../src/controller/client-secrets/credential-state.ts';
 import { VerifierSecret } from '../../../src/controller/client-secrets/verifier-secret.ts';
 import type { LeaderApiOptions } from '../../../src/controller/leadership/leader-api.ts';
 import { LeadershipLostError } from '../../../src/controller/leadership/lease.ts';
 import { StaleReadError } from '../../../src/controller/reconciling/stale-read.ts';
 import type { NewObject } from '../../../src/kubernetes/api/kubernetes-api.ts';
-import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import { type KubernetesObject, SECRETS } from '../../../src/kubernetes/objects/resources.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { MemoryApi } from '../../model/api-server/memory-api.ts';
+import { MemoryApiServer } from '../../model/api-server/memory-api-server.ts';
 import { leaderOver, UNPLAYED } from '../leader.ts';
 
 const OWNER = { namespace: 'shop', name: 'web', uid: 'u-1' };
@@ -74,4 +78,18 @@ it.each([
   const { verifiers, writes } = behindAnother({ deletion: 'changed' });
   await expect(act(verifiers)).rejects.toBeInstanceOf(StaleReadError);
   expect(writes).toEqual(['delete']);
+});
+
+it('given verifiers that a restore created while a rotation was pending → the rotation ends all the same', async () => {
+  const server = new MemoryApiServer({ now: Date.now });
+  const accepted = { verifier: secretVerifier(OWNER.uid, 's'.repeat(43)), revision: 1 };
+  const state = { ...STATE, verifiers: [accepted], begunAt: Date.parse('2026-03-01T12:00:00Z') };
+  const install = { releaseNamespace: 'auth', className: 'default' };
+  server.create(SECRETS, verifierSecret(OWNER, state, install), 'restore');
+  const api = leaderOver(new MemoryApi(server));
+  const verifiers = new VerifierSecret({ ...install, api, clientExists: () => true }, OWNER, undefined);
+  await verifiers.read();
+  expect(verifiers.state?.begunAt).toBe(state.begunAt);
+  await verifiers.put({ ...state, revision: 2, begunAt: undefined });
+  expect(verifiers.state).toMatchObject({ revision: 2, begunAt: undefined });
 });
