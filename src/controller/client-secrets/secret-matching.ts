@@ -4,6 +4,7 @@ import {
   clientSecretKeys,
   MINIMUM_SECRET_BYTES,
   STAGED_SUFFIX,
+  stagedKey,
 } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
@@ -14,22 +15,23 @@ import { ownNames, secretText } from './client-secret-object.ts';
 import { indexOfSecret } from './credential-changes.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 
+/** So many texts of a Secret are hashed at most: its owner may put any number there, also under the controller's name. */
+const TEXTS_MAX = 100;
+
 /** The client secret in the owner's Secret: under its key, or under an earlier key that the owner renamed. */
 export function presentSecret(
   { client, manifest, state }: CredentialSubject,
   secret: KubernetesObject | undefined,
 ): string | undefined {
-  const usable = (key: string) => {
-    const text = secretText(secret, key);
-    return text !== undefined && Buffer.byteLength(text) >= MINIMUM_SECRET_BYTES ? text : undefined;
-  };
+  const usable = (key: string) => usableText(secret, key);
   const current = usable(clientSecretKeys(manifest.spec).clientSecret);
   const earlier = (secret === undefined ? [] : ownNames(secret, 'data'))
     .filter((key) => !key.endsWith(STAGED_SUFFIX))
-    .map(usable);
+    .flatMap((key) => usable(key) ?? [])
+    .slice(0, TEXTS_MAX);
   const find = (verifiers: readonly AcceptedVerifier[]) =>
-    [current, ...earlier].find((text) =>
-      verifiers.some((each) => text !== undefined && matches(each, client.uid, text)),
+    [...(current === undefined ? [] : [current]), ...earlier].find(
+      (text) => indexOfSecret(client.uid, text, verifiers) !== undefined,
     );
   const [newest, ...older] = state?.verifiers ?? [];
   return find(newest === undefined ? [] : [newest]) ?? current ?? find(older);
@@ -37,14 +39,15 @@ export function presentSecret(
 
 /** The secret of the newest verifier, where it is staged in the owner's Secret, also beside an earlier key. */
 export function stagedSecret(
-  { client, state }: CredentialSubject,
+  { client, manifest, state }: CredentialSubject,
   secret: KubernetesObject | undefined,
 ): string | undefined {
   const [newest] = state?.verifiers ?? [];
-  const keys = Object.keys(fieldsOf(secret?.data)).filter((key) => key.endsWith(STAGED_SUFFIX));
-  return keys
-    .map((key) => secretText(secret, key))
-    .find((text) => text !== undefined && newest !== undefined && matches(newest, client.uid, text));
+  if (newest === undefined) return undefined;
+  const staged = stagedKey(clientSecretKeys(manifest.spec).clientSecret);
+  const others = Object.keys(fieldsOf(secret?.data)).filter((key) => key.endsWith(STAGED_SUFFIX));
+  const texts = [staged, ...others].flatMap((key) => usableText(secret, key) ?? []);
+  return texts.slice(0, TEXTS_MAX).find((text) => matches(newest, client.uid, text));
 }
 
 /** Whether the owner's Secret holds a client secret that is not accepted. */
@@ -67,6 +70,12 @@ export function previousOf(
   // While a rotation is pending, the present secret is not the previous one yet.
   const verifiers = after.begunAt === undefined ? after.verifiers : after.verifiers.slice(1);
   return candidates.find((secret) => secret !== undefined && (indexOfSecret(client.uid, secret, verifiers) ?? 0) > 0);
+}
+
+/** The text under a key, if it is long enough for a client secret. */
+function usableText(secret: KubernetesObject | undefined, key: string): string | undefined {
+  const text = secretText(secret, key);
+  return text !== undefined && Buffer.byteLength(text) >= MINIMUM_SECRET_BYTES ? text : undefined;
 }
 
 function matches({ verifier }: AcceptedVerifier, uid: string, secret: string): boolean {

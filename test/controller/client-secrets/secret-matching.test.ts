@@ -1,9 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { nextVerifier } from '../../../src/controller/client-secrets/credential-changes.ts';
 import type { CredentialSubject } from '../../../src/controller/client-secrets/credential-subject.ts';
 import { presentSecret, stagedSecret } from '../../../src/controller/client-secrets/secret-matching.ts';
 import { FIELD_MANAGER } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
+import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+
+vi.mock('../../../src/oauth/registry/client-secret.ts', { spy: true });
 
 const UID = 'a3f1c2d4-0000-4000-8000-000000000001';
 const PRESENT = 'p'.repeat(43);
@@ -67,5 +70,21 @@ describe('a staged secret', () => {
   it('counts by its verifier: no other text, and none under another key, is one', () => {
     expect(found({ 'client-secret.next': 't'.repeat(43), next: NEXT, 'client-secret': NEXT })).toBeUndefined();
     expect(found({ 'client-secret.next': PRESENT })).toBeUndefined();
+  });
+});
+
+describe('a Secret that its owner fills with texts under the field manager of the controller', () => {
+  const verifiers = Array.from({ length: 32 }, (_, at) => nextVerifier(UID, `of before ${at}`, []));
+  const subject = { ...SUBJECT, state: { verifiers } } as unknown as CredentialSubject;
+
+  it.each([
+    ['present', presentSecret, 'key'],
+    ['staged', stagedSecret, 'key.next'],
+  ] as const)('the %s secret is looked for in a bounded number of them', (_, find, key) => {
+    const texts = Object.fromEntries(Array.from({ length: 5000 }, (_each, at) => [`${at}-${key}`, 'x'.repeat(32)]));
+    const secret = secretOf(texts, Object.keys(texts));
+    vi.mocked(secretVerifier).mockClear();
+    expect(find(subject, secret)).toBeUndefined();
+    expect(vi.mocked(secretVerifier).mock.calls.length).toBeLessThan(1000);
   });
 });
