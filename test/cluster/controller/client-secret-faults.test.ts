@@ -113,6 +113,32 @@ it.concurrent('a value that another writer puts back each time is replaced ever 
   expect(await current()).not.toBe(OLD);
 });
 
+it.concurrent('given another writer that removes each secret that is staged → the rotation starts over ever less often', async (context) => {
+  const own = await ClientInstall.make(cluster, context);
+  await own.start();
+  await own.apply(team, 'pruned');
+  await own.whenReady(team, 'pruned');
+  const texts = async () => (await own.secret(team, 'pruned-oauth'))?.data ?? {};
+  const { 'client-secret': current } = await texts();
+  await own.apply(team, 'pruned', {}, { annotations: { 'grantry.dev/rotate-requested-at': 'monday' } });
+  const seen = new Set<string | undefined>();
+  for (const times of [1, 2, 3, 4]) {
+    await until(`one is staged ${times} times`, async () => {
+      const { 'client-secret.next': staged } = await texts();
+      return staged !== undefined && seen.add(staged).size === times;
+    });
+    await cluster.call('PATCH', `${secretPath('pruned')}?fieldManager=pruner`, {
+      body: { data: { 'client-secret.next': null } },
+    });
+  }
+  await own.whenCondition(team, 'pruned', 'CredentialsReady', 'SecretContested');
+  expect(await texts()).toMatchObject({ 'client-secret': current });
+  expect(await texts()).not.toHaveProperty(['client-secret.next']);
+  own.ahead = 11_000;
+  await own.poke(team, 'pruned');
+  await until('it is published', async () => (await texts())['client-secret'] !== current);
+});
+
 it.concurrent('a secret of its own with characters that some send without encoding works, and its condition goes on saying so', async (context) => {
   const own = await ClientInstall.make(cluster, context);
   const value = `${OLD}+/==`;
