@@ -84,7 +84,7 @@ export function rotationStep(input: RotationInput): RotationStep {
   // A client that had no secret until now may have stored keys or accounts, and no verifiers.
   if (stored === undefined || stored.verifiers.length === 0) return firstStep(input);
   const state = withoutExpired(stored, now);
-  if (isNew(requests.rotateNow, stored.handled.rotateNow)) return cut(input, state);
+  if (isCutDue(requests, stored)) return cut(input, state);
   const held = present === undefined ? undefined : indexOfSecret(input.uid, present, state.verifiers);
   if (present !== undefined && held === undefined && input.isOrphan) return adopt(input, state, present);
   if (present !== undefined && isRotationPending(state)) return continueRotation(input, state, { present, held });
@@ -234,6 +234,11 @@ export function nextRotation(
 function isDue(input: RotationInput, state: CredentialState): boolean {
   const due = nextRotation(input, state);
   return due !== undefined && due <= input.now;
+}
+
+/** Whether the owner requests that the secrets so far end at once. */
+export function isCutDue({ rotateNow }: RotationRequests, { handled }: Pick<CredentialState, 'handled'>): boolean {
+  return isNew(rotateNow, handled.rotateNow);
 }
 
 /** Whether a request has not been handled yet. A removed annotation requests nothing. */

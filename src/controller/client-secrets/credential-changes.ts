@@ -58,6 +58,14 @@ export function endingCredentials(stored: CredentialState, grace: Grace): Creden
   return { ...stored, revision: stored.revision + 1, verifiers, begunAt: undefined };
 }
 
+/** The state of a client whose secrets end at once while none can be written. Expired verifiers stay stored, as above. */
+export function cutCredentials(
+  stored: CredentialState,
+  { now, requests }: { readonly now: number; readonly requests: RotationRequests },
+): CredentialState {
+  return withVerifiers(stored, withExpiry(stored.verifiers, { now, gracePeriodSeconds: 0 }), requests);
+}
+
 /**
  * The verifier of the next secret, with the next revision.
  * @param known all verifiers so far, including expired ones: no two have the same revision

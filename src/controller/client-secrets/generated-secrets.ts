@@ -13,10 +13,10 @@ import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isAlreadyExists, writeFault } from '../leadership/refused-calls.ts';
 import { type RotationRequests, rotationRequests } from '../reconciling/rotation-requests.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
-import { type RotationOutcome, type RotationStep, rotationStep } from './client-rotation.ts';
+import { isCutDue, type RotationOutcome, type RotationStep, rotationStep } from './client-rotation.ts';
 import { type ClientSecretObject, clientSecretObject, hasDrifted, removal } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
-import { endingCredentials } from './credential-changes.ts';
+import { cutCredentials, endingCredentials } from './credential-changes.ts';
 import { type CredentialState, withSecretName } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
@@ -126,15 +126,21 @@ export class GeneratedSecrets {
   /**
    * A Secret that is not the client's has the name of the client's Secret. The owner may have lost the accepted
    * secrets, so they expire with the grace. Nothing expires while the client still has its Secret under another name,
-   * as after a rename to a name that is taken.
+   * as after a rename to a name that is taken. A cut ends them at once: it needs no Secret to be written.
    */
   async endWithGrace(subject: CredentialSubject): Promise<CredentialOutcome> {
-    const { client, manifest, state, verifiers } = subject;
+    const { client, manifest, object, state, verifiers } = subject;
     const name = clientSecretName(client.name, manifest.spec);
-    const hasAnother = state !== undefined && (await this.#options.renamedSecrets.of(subject, name)) !== undefined;
-    if (state === undefined || hasAnother) return failed(secretOfAnother(name), undefined);
+    if (state === undefined) return failed(secretOfAnother(name), undefined);
+    const requests = rotationRequests(object);
+    const isCut = isCutDue(requests, state);
+    if (isCut) await this.#assertCurrent(subject);
+    const hasAnother = !isCut && (await this.#options.renamedSecrets.of(subject, name)) !== undefined;
+    if (hasAnother) return failed(secretOfAnother(name), undefined);
     const gracePeriodSeconds = gracePeriodOf(manifest);
-    const ending = endingCredentials(state, { now: this.#now, gracePeriodSeconds });
+    const ending = isCut
+      ? cutCredentials(state, { now: this.#now, requests })
+      : endingCredentials(state, { now: this.#now, gracePeriodSeconds });
     if (ending !== undefined) await verifiers.put(ending);
     const end = Math.max(...(ending ?? state).verifiers.map(({ expiresAt = 0 }) => expiresAt));
     const isOver = end <= this.#now;

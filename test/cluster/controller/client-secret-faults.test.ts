@@ -139,6 +139,28 @@ it.concurrent('given another writer that removes each secret that is staged → 
   await until('it is published', async () => (await texts())['client-secret'] !== current);
 });
 
+it.concurrent('given a Secret of another party under the name of a client → a cut ends the secret from before at once', async (context) => {
+  const own = await ClientInstall.make(cluster, context);
+  const first = await own.start();
+  await own.apply(team, 'cut');
+  const { metadata } = await own.whenReady(team, 'cut');
+  const text = async () => (await own.secret(team, 'cut-oauth'))?.data['client-secret'];
+  const before = await text();
+  await first.stop();
+  await cluster.call('DELETE', secretPath('cut'));
+  await cluster.apply(secretManifest('cut-oauth', { 'client-secret': OLD }));
+  await own.start();
+  await own.whenCondition(team, 'cut', 'CredentialsReady', 'SecretNotOwned');
+  expect(await own.accepts(metadata.uid, before)).toBe(true);
+  await own.apply(team, 'cut', {}, { annotations: { 'grantry.dev/rotate-now': 'now' } });
+  await until('it is not accepted any more', async () => !(await own.accepts(metadata.uid, before)));
+  expect(await text()).toBe(OLD);
+  await cluster.call('DELETE', secretPath('cut'));
+  await own.whenReady(team, 'cut');
+  expect([OLD, before]).not.toContain(await text());
+  expect(await own.accepts(metadata.uid, await text())).toBe(true);
+});
+
 it.concurrent('a secret of its own with characters that some send without encoding works, and its condition goes on saying so', async (context) => {
   const own = await ClientInstall.make(cluster, context);
   const value = `${OLD}+/==`;

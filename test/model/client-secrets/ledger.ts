@@ -114,6 +114,11 @@ export class Ledger {
     return this.#late.has(metadata.uid);
   }
 
+  /** When a controller last took up a cut of a client. */
+  cutAt(uid: string): number {
+    return this.#account(uid).cut.at;
+  }
+
   sent({ sender, call }: Sending): void {
     if (!isWrite(call)) return;
     const leader = this.#leader;

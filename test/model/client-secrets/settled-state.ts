@@ -82,16 +82,20 @@ function faultsOfTaken(
     : [];
 }
 
-/** Its names are those that the controller wrote down. What arrives late under one of them is not followed. */
+/**
+ * Its names are those that the controller wrote down. What arrives late under one of them is not followed, and a cut ends the
+ * secret wherever it is.
+ */
 function isEndedUnderAnotherName(
   { metadata: { uid, name } }: KubernetesObject,
   { stored, ledger }: Pick<SettledStateOptions, 'stored' | 'ledger'>,
 ): boolean {
   const [newest] = stored.verifiersOf(uid)?.verifiers ?? [];
+  if (newest?.expiresAt === undefined || newest.expiresAt <= ledger.cutAt(uid)) return false;
   const verifierSecret = stored.verifierSecrets.find((each) => uidOfVerifierSecret(each) === uid);
   return readSecretNames(verifierSecret).some((known) => {
     const secret = stored.secret(known);
-    if (newest?.expiresAt === undefined || secret === undefined || labelledUid(secret) !== uid) return false;
+    if (secret === undefined || labelledUid(secret) !== uid) return false;
     if (ledger.cameLate(secret)) return false;
     const isNewest = Buffer.from(newest.verifier).equals(secretVerifier(uid, valueIn(secret) ?? ''));
     return isNewest && labelledName(secret) === name;
