@@ -18,6 +18,7 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
+import { StaleReadError } from '../reconciling/stale-read.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ObservedReplicas, replicasBehind } from '../replicas/observed-replicas.ts';
@@ -85,7 +86,8 @@ export class KeyReconciler {
   /**
    * @param key `<release namespace>/<name>`
    * @returns milliseconds until the key is requeued without a change; undefined: never
-   * @throws KubernetesError with reason `Conflict` or `AlreadyExists` when something changed meanwhile: requeue
+   * @throws KubernetesError with reason `Conflict` or `AlreadyExists`, or StaleReadError, when something changed
+   * meanwhile: requeue
    */
   async reconcile(key: string): Promise<number | undefined> {
     const object = this.#options.signingKeys.get(key);
@@ -136,14 +138,29 @@ export class KeyReconciler {
       const plan = planKeys({ ...gate, desired: ring.desired, keys: secrets.keys(name), now });
       requeueAt = plan.requeueAt;
       if (plan.steps.length === 0) break;
-      // The watch may be behind: a key that was made already would be made again.
-      if (!secrets.areCurrent) return await this.#withObject(object, await this.#storedSecrets());
+      // The watches may be behind: a key that was made already, or for a request from long ago, would be made again.
+      if (!secrets.areCurrent) {
+        await this.#assertCurrent(object);
+        return await this.#withObject(object, await this.#storedSecrets());
+      }
       for (const step of plan.steps) await this.#steps.take(step, ring);
     }
     const stale = secrets.withOtherTemplate(secrets.keys(name), ring.template);
     if (verdict.accepted) for (const stored of stale) await secrets.put(stored, ring.template);
     await this.#writeStatus(object, secrets, { verdict, desired: ring.desired, behind });
     return earliest(this.#untilTime(requeueAt), untilImport(verdict));
+  }
+
+  /** @throws StaleReadError when the API server has another SigningKey of this name, or other requests: requeue */
+  async #assertCurrent(object: KubernetesObject): Promise<void> {
+    const { name, uid, generation } = object.metadata;
+    const { api, releaseNamespace: namespace } = this.#options;
+    const current = await api.get(SIGNING_KEYS, { namespace, name });
+    const isCurrent =
+      current?.metadata.uid === uid &&
+      current.metadata.generation === generation &&
+      rotationRequests(current).rotateAt === rotationRequests(object).rotateAt;
+    if (!isCurrent) throw new StaleReadError(`SigningKey ${namespace}/${name}`);
   }
 
   #rings(): readonly SourceObject[] {

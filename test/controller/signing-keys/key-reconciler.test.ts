@@ -34,11 +34,13 @@ class World {
   /** The Secrets that the watch stands still at; undefined: it follows. */
   #watched: readonly KubernetesObject[] | undefined;
   readonly #rings = new PlayedObjects(SIGNING_KEYS);
+  /** The SigningKey that the watch stands still at; undefined: it follows. */
+  #watchedRing: KubernetesObject | undefined;
   readonly #secrets = new PlayedObjects(SECRETS);
   readonly #reconciler = new KeyReconciler({
     api: leaderOver({
       ...UNPLAYED,
-      get: async () => undefined,
+      get: async (resource, { name }) => this.#of(resource).get(`${NAMESPACE}/${name}`),
       create: async (resource, object) => this.#of(resource).put(object),
       apply: async (resource, object) => this.#of(resource).put(object),
       delete: async (resource, { name }) => {
@@ -55,7 +57,11 @@ class World {
         return { items: this.#secrets.objects(), resourceVersion: '', continue: undefined, bytes: 0 };
       },
     },
-    signingKeys: this.#rings,
+    signingKeys: {
+      get: (key) => this.#watchedRing ?? this.#rings.get(key),
+      objects: () => this.#rings.objects(),
+      listen: expect.fail,
+    },
     secrets: { get: expect.fail, objects: () => this.#watched ?? this.#secrets.objects() },
     releaseNamespace: NAMESPACE,
     replicas: {
@@ -91,6 +97,17 @@ class World {
   /** From now on the watch of Secrets delivers nothing. */
   watchStandsStill(): void {
     this.#watched = this.#secrets.objects();
+  }
+
+  /** The owner asks for another key. @returns the SigningKey then */
+  rotates(request: string): KubernetesObject {
+    const annotations = { 'grantry.dev/rotate-requested-at': request };
+    return this.#rings.put({ metadata: { name: 'default', namespace: NAMESPACE, annotations } });
+  }
+
+  /** What the watch has of the SigningKey; undefined: it follows. */
+  watchesRing(ring: KubernetesObject | undefined): void {
+    this.#watchedRing = ring;
   }
 
   /** From now on the replica learns of no other key. */
@@ -134,6 +151,21 @@ describe('a watch of Secrets that is behind', () => {
     for (let look = 1; look < 4; look++) await world.lookAt(look * SECOND);
     expect(world.lists).toBe(lists);
   });
+});
+
+it('given a watch that is behind what a former leader did for a later request → no key for the one before', async () => {
+  const world = new World();
+  const first = world.rotates('monday');
+  await world.lookAt(0);
+  world.rotates('tuesday');
+  await world.lookAt(SECOND);
+  await world.lookAt(2 * HOUR);
+  expect(world.states).toEqual(['Active', 'Retiring']);
+  world.watchesRing(first);
+  await expect(world.lookAt(2 * HOUR + SECOND)).rejects.toBeInstanceOf(StaleReadError);
+  world.watchesRing(undefined);
+  await world.lookAt(2 * HOUR + 2 * SECOND);
+  expect(world.states).toEqual(['Active', 'Retiring']);
 });
 
 describe('a key whose time comes', () => {
