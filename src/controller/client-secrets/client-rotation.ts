@@ -138,8 +138,8 @@ function continueRotation(
 
 /** The secret of the newest verifier, where it is staged or in memory; undefined: it is lost. */
 function newestSecret({ uid, staged, unwritten }: RotationInput, { verifiers }: CredentialState): string | undefined {
-  const isNewest = unwritten !== undefined && indexOfSecret(uid, unwritten, verifiers) === 0;
-  return staged ?? (isNewest ? unwritten : undefined);
+  // What is staged may be a copy of a secret that has expired.
+  return [staged, unwritten].find((secret) => secret !== undefined && indexOfSecret(uid, secret, verifiers) === 0);
 }
 
 /** The state after the newest secret is published: the others expire with the grace. */

@@ -90,6 +90,17 @@ function secretOf(state: CredentialState): object {
   return verifierSecret({ namespace: 'shop', name: 'web', uid: UID }, state, install);
 }
 
+it('given an expired secret of which a copy is staged → it does not become the secret again', () => {
+  const owner = ownerWithSecret();
+  const before = owner.present;
+  owner.stored = endingCredentials(owner.stored as CredentialState, { now: owner.now, gracePeriodSeconds: 60 });
+  owner.now += HOUR;
+  [owner.present, owner.staged] = ['x'.repeat(43), before];
+  expect(owner.step().outcome).toBe('repaired');
+  expect(owner.present).not.toBe(before);
+  expect(owner.accepts(owner.present)).toBe(true);
+});
+
 describe('a first secret', () => {
   it('is made and accepted', () => {
     const owner = new Owner();
