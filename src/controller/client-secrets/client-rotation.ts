@@ -241,8 +241,11 @@ function isNew(request: string | undefined, handled: string | undefined): boolea
   return request !== undefined && request !== handled;
 }
 
+/** Another secret; the same one again where the write of its verifier was refused or not answered. */
 function newSecret(input: RotationInput, state: CredentialState) {
-  const secret = generateClientSecret(input.random);
+  const { uid, unwritten, stored } = input;
+  const isUnused = unwritten !== undefined && indexOfSecret(uid, unwritten, stored?.verifiers ?? []) === undefined;
+  const secret = isUnused ? unwritten : generateClientSecret(input.random);
   return { secret, entry: entryOf(input, state, secret) };
 }
 

@@ -13,7 +13,7 @@ import { modelRuns } from '../model-runs.ts';
 import { HISTORY, type History, run } from './operations.ts';
 import { SCENE } from './scenes.ts';
 
-/** Known faults are rare and not all left out of the histories yet: other seeds are for `npm run test:model`. */
+/** What a new seed finds is rarely the fault of the change that runs it: new seeds are for `npm run test:model`. */
 const SEED = 12;
 
 describe('any history of clients and their Secrets under two controllers', () => {
