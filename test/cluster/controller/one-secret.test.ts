@@ -1,11 +1,7 @@
 // A client has one secret until it is rotated: whatever becomes of a write of it, and whichever controller leads
 // meanwhile. What could once be read in its Secret stays there, and is accepted from that moment on.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, type TestContext } from 'vitest';
-import { verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
-import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
-import type { ControllerSources } from '../../../src/processes/controller/controller-sources.ts';
 import { until } from '../../until.ts';
 import { ClientInstall, type Write } from '../setup/client-controllers.ts';
 import { FaultProxy, watchOf } from '../setup/fault-proxy.ts';
@@ -156,73 +152,6 @@ it.concurrent('a Secret that is renamed before its watch event keeps its value',
     expect((await install.secret(team, 'seen'))?.data['client-secret']).toBe(value);
     await until('the old one is gone', async () => (await install.secret(team, 'unseen-oauth')) === undefined);
     expect((await history.upToNow()).get(metadata.uid)).toMatchObject({ values: [value], made: 1, refused: [] });
-  } finally {
-    await proxy.stop();
-  }
-});
-
-it.concurrent('a client that is not in the cache of a new leader yet keeps what is accepted of it', async (context) => {
-  const { install } = await followed(context);
-  const { namespace } = install.installation;
-  const proxy = await FaultProxy.start(cluster.address);
-  try {
-    const first = await install.start();
-    let uid = '';
-    const verifierPath = () => `/api/v1/namespaces/${namespace}/secrets/${verifierSecretName(uid)}`;
-    const beforeLeading = async ({ releaseSecrets }: ControllerSources) => {
-      proxy.stall(watchOf('oauthclients'));
-      await install.apply(team, 'unheard');
-      ({ uid } = (await install.whenReady(team, 'unheard')).metadata);
-      await first.stop();
-      const key = `${namespace}/${verifierSecretName(uid)}`;
-      await until('its verifier is in the cache', () => releaseSecrets.get(key) !== undefined);
-    };
-    await install.start({ url: proxy.url, beforeLeading });
-    const { body: before } = await cluster.call('GET', verifierPath());
-    await sleep(500);
-    proxy.clear();
-    await install.apply(team, 'unheard', { displayName: 'known now' });
-    await install.whenReady(team, 'unheard');
-    const { body: after } = await cluster.call('GET', verifierPath());
-    expect(after.metadata.uid).toBe(before.metadata.uid);
-  } finally {
-    await proxy.stop();
-  }
-});
-
-it.concurrent('the Secret of a client that was created again is not taken by a leader that only knows of the one before', async (context) => {
-  const { install, history } = await followed(context);
-  const proxy = await FaultProxy.start(cluster.address);
-  try {
-    const first = await install.start();
-    await install.apply(team, 'anew');
-    const dead = (await install.whenReady(team, 'anew')).metadata.uid;
-    let living = '';
-    const labels = (secret: KubernetesObject | undefined) => secret?.metadata.labels?.['grantry.dev/client-uid'];
-    const beforeLeading = async ({ secrets }: ControllerSources) => {
-      proxy.stall(watchOf('oauthclients'));
-      await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/anew`);
-      await until('its verifier is gone', async () => (await install.verifiers(dead)) === undefined);
-      // As a cluster does that collects garbage.
-      await cluster.call('DELETE', `/api/v1/namespaces/${team}/secrets/anew-oauth`);
-      await install.apply(team, 'anew');
-      living = (await install.whenReady(team, 'anew')).metadata.uid;
-      await first.stop();
-      await until('its Secret is in the cache', () => labels(secrets.get(`${team}/anew-oauth`)) === living);
-    };
-    const second = await install.start({ url: proxy.url, beforeLeading });
-    const before = await install.secret(team, 'anew-oauth');
-    const path = `/api/v1/namespaces/${team}/secrets/anew-oauth`;
-    const looks = () => proxy.count((seen) => seen.method === 'GET' && seen.path === path);
-    await until('it was read', () => looks() > 2 || second.writes.length > 0);
-    expect(await install.secret(team, 'anew-oauth')).toEqual(before);
-    expect(await install.verifiers(dead)).toBeUndefined();
-    proxy.clear();
-    await install.apply(team, 'anew', { displayName: 'known now' });
-    await install.whenReady(team, 'anew');
-    expect((await install.secret(team, 'anew-oauth'))?.data).toEqual(before?.data);
-    expect((await history.upToNow()).get(living)).toMatchObject({ made: 1, madeAfterwards: 0, refused: [] });
-    expect([await install.verifiers(dead), second.eventsOf('anew')]).toEqual([undefined, []]);
   } finally {
     await proxy.stop();
   }

@@ -257,6 +257,15 @@ describe('a rotation', () => {
     }
   });
 
+  it('begins with the same secret again where it is not known whether its verifier is stored', () => {
+    const owner = ownerWithSecret();
+    const { stored } = owner;
+    owner.requests = { rotateAt: 'one', rotateNow: undefined };
+    const { next } = owner.step({ diesBeforeWriting: true });
+    [owner.stored, owner.unwritten] = [stored, next];
+    expect(owner.step()).toMatchObject({ outcome: 'begun', next });
+  });
+
   it('stages the same secret again as long as that is refused', () => {
     const owner = ownerWithSecret();
     owner.requests = { rotateAt: 'one', rotateNow: undefined };

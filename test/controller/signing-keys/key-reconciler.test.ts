@@ -60,7 +60,6 @@ class World {
     signingKeys: {
       get: (key) => this.#watchedRing ?? this.#rings.get(key),
       objects: () => this.#rings.objects(),
-      listen: expect.fail,
     },
     secrets: { get: expect.fail, objects: () => this.#watched ?? this.#secrets.objects() },
     releaseNamespace: NAMESPACE,

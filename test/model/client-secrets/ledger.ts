@@ -64,6 +64,8 @@ export class Ledger {
   readonly #touched = new Set<string>();
   /** The uids of the Secrets that were created or taken over when their client named another one. */
   readonly #late = new Set<string>();
+  /** The term of each sender's last request. */
+  readonly #terms = new Map<string, number>();
   /** What other parties staged. */
   readonly #staged = new Set<string>();
   #disturbances = 0;
@@ -119,10 +121,16 @@ export class Ledger {
     return this.#account(uid).cut.at;
   }
 
-  sent({ sender, call }: Sending): void {
+  sent({ sender, term, call }: Sending): void {
     if (!isWrite(call)) return;
+    this.#terms.set(sender, term);
     const leader = this.#leader;
     if (leader !== sender) this.#fault(`${sender} sends a ${call.verb} while ${leader} holds the lease`);
+  }
+
+  /** Whether a request is of the one that leads now, and not of an earlier term. */
+  #isOfLeader({ sender, term }: Sending): boolean {
+    return sender === this.#leader && term === this.#terms.get(sender);
   }
 
   /** The identity that holds the lease. */
@@ -210,7 +218,7 @@ export class Ledger {
     if (isNew) account.made += 1;
     // A former leader's write. In a rotation the next leader has the same secret; a first one, and one after a cut, it
     // replaces by its own, whose grace began when that was made.
-    const isLate = isNew && sending !== undefined && sending.sender !== this.#leader;
+    const isLate = isNew && sending !== undefined && !this.#isOfLeader(sending);
     if (isLate) account.causes += 1;
     // The Secret of a deleted client is collected, and may be made again until the controller knows of the deletion.
     if (client !== undefined && account.made > account.causes + this.#disturbances) {

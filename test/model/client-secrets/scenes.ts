@@ -69,6 +69,19 @@ const behind: fc.Arbitrary<readonly Step[]> = fc
     ...more,
   ]);
 
+/** Another process leads, which knows only of the request before the last one. */
+const requested: fc.Arbitrary<readonly Step[]> = fc.boolean().map((isCut) => [
+  [0, ...apply('web')],
+  [RECONCILED, 'request a new secret', rotate('web', isCut)],
+  [
+    RECONCILED,
+    'hold frames of clients to other for a minute',
+    (world) => linkOf(world, 'other').holdFrames('clients', 60 * SECOND),
+  ],
+  [0, 'request another one', rotate('web', isCut)],
+  [RECONCILED, 'crash leader', (world) => world.crash(true)],
+]);
+
 /** A tenant puts a Secret of its own, with the labels of the client, where the client had one. */
 const copied: fc.Arbitrary<readonly Step[]> = fc.constant([
   [0, 'apply web alpha Retain', edit('web', { ...variant, secretName: 'alpha', deletionPolicy: 'Retain' })],
@@ -80,7 +93,12 @@ const copied: fc.Arbitrary<readonly Step[]> = fc.constant([
 
 export const SCENE: fc.Arbitrary<History> = fc
   .tuple(
-    fc.oneof({ weight: 5, arbitrary: takeOver }, { weight: 3, arbitrary: behind }, { weight: 1, arbitrary: copied }),
+    fc.oneof(
+      { weight: 5, arbitrary: takeOver },
+      { weight: 3, arbitrary: behind },
+      { weight: 1, arbitrary: requested },
+      { weight: 1, arbitrary: copied },
+    ),
     fc.array(NEXT, { maxLength: 4 }),
   )
   .map(([steps, more]) => [...steps.map((step) => operation(...step)), ...more]);
