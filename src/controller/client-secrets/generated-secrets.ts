@@ -92,7 +92,9 @@ export class GeneratedSecrets {
     const { secret, isDue } = this.#desired(subject, found, step);
     const done =
       step.outcome === 'kept' && isDue && unchangedCheck.wasReconciled(subject) ? 'drift_repaired' : step.outcome;
-    const isRepair = done === 'drift_repaired' || done === 'repaired';
+    // A rotation begins again where its staged secret is lost.
+    const isBegunAgain = done === 'begun' && state?.begunAt !== undefined && step.store !== undefined;
+    const isRepair = done === 'drift_repaired' || done === 'repaired' || isBegunAgain;
     const backoff = isRepair ? this.#contested.backoffUntil(client.uid) : undefined;
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
     if (OF_NEW_SECRETS.includes(step.outcome)) this.#unwritten.set(client.uid, step.next ?? step.value);
