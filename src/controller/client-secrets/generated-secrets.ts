@@ -92,7 +92,9 @@ export class GeneratedSecrets {
     const { secret, isDue } = this.#desired(subject, found, step);
     const done =
       step.outcome === 'kept' && isDue && unchangedCheck.wasReconciled(subject) ? 'drift_repaired' : step.outcome;
-    const isRepair = done === 'drift_repaired' || done === 'repaired' || isBegunAgain(state, step);
+    // A rotation begins again where its staged secret is lost.
+    const isBegunAgain = done === 'begun' && state?.begunAt !== undefined && step.store !== undefined;
+    const isRepair = done === 'drift_repaired' || done === 'repaired' || isBegunAgain;
     const backoff = isRepair ? this.#contested.backoffUntil(client.uid) : undefined;
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
     if (OF_NEW_SECRETS.includes(step.outcome)) this.#unwritten.set(client.uid, step.next ?? step.value);
@@ -232,11 +234,6 @@ export class GeneratedSecrets {
 const OF_NEW_SECRETS: readonly RotationOutcome[] = ['created', 'begun', 'repaired', 'cut'];
 /** The steps that a request of the owner, or the interval, causes. */
 const UPON_REQUEST: readonly RotationOutcome[] = ['begun', 'cut'];
-
-/** Whether what was staged is gone, or was never written: the rotation starts over with another secret. */
-function isBegunAgain(state: CredentialState | undefined, { outcome, store }: RotationStep): boolean {
-  return outcome === 'begun' && store !== undefined && state?.begunAt !== undefined;
-}
 
 function isSameRequests(one: RotationRequests, other: RotationRequests): boolean {
   return one.rotateAt === other.rotateAt && one.rotateNow === other.rotateNow;

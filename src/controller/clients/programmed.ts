@@ -1,5 +1,5 @@
 // Whether the replicas serve the stored state of a client: the condition `Programmed`, and the gate before a new secret
-// is handed out. A state that all replicas were observed to serve is not queried again: they keep it, and a new replica
+// is published. A state that all replicas were observed to serve is not queried again: they keep it, and a new replica
 // has it before it takes requests.
 
 import type { Programmed } from '../../admission/kinds/conditions.ts';
@@ -62,7 +62,7 @@ export class ProgrammedClients {
     return behind.length === 0 ? NO_REPLICAS : pendingOn(behind);
   }
 
-  /** Whether a new secret may be handed out. @param since when it was stored, epoch milliseconds */
+  /** Whether a new secret may be published. @param since when it was stored, epoch milliseconds */
   async isServed(object: KubernetesObject, state: CredentialState, since: number): Promise<boolean> {
     const { programmed } = await this.of(object, state);
     if (programmed.reason === 'NotObserved') return this.#clock.now() - since >= UNOBSERVED_MILLISECONDS;

@@ -4,6 +4,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { verifierSecretName } from '../../../src/admission/client-secrets/client-verifier.ts';
+import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
 import { nextVerifier } from '../../../src/controller/client-secrets/credential-changes.ts';
 import {
   type CredentialState,
@@ -11,6 +12,7 @@ import {
   verifierSecret,
 } from '../../../src/controller/client-secrets/credential-state.ts';
 import { ClientController } from '../../../src/controller/clients/client-controller.ts';
+import type { Observation } from '../../../src/controller/replicas/observed-replicas.ts';
 import { FIELD_MANAGER, KubernetesError } from '../../../src/kubernetes/api/kubernetes-api.ts';
 import {
   CLIENT_POLICIES,
@@ -64,6 +66,7 @@ class Install {
   /** The Secrets of the team that were read. */
   readonly reads: string[] = [];
   looks = 0;
+  observation: Observation = { outcome: 'NoReplicas' };
   #controller: ClientController | undefined;
 
   constructor() {
@@ -129,7 +132,7 @@ class Install {
       replicas: { find: () => [], ask: async () => undefined },
       grantsOf: () => undefined,
       ownerOf: () => undefined,
-      observed: { observe: async () => ({ outcome: 'NoReplicas' }) },
+      observed: { observe: async () => this.observation },
       record: ({ reason }) => void this.said.push(reason),
       clock: { now: Date.now },
       random: systemRandom,
@@ -420,4 +423,27 @@ it('a client that goes on to a Secret of its owner which is not there → the fo
   });
   await install.lead();
   expect([install.accepted, install.secrets.get(`${TEAM}/web-oauth`), install.errors]).toEqual([['1'], undefined, []]);
+});
+
+it('a staged secret that another writer removes again and again → made again a few times, and then ever less often', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  const state = { clients: new Map(), resources: new Map(), keyIds: new Set<string>() };
+  install.observation = { outcome: 'Observed', replicas: [{ name: 'behind', state }] };
+  install.kept.length = 0;
+  const annotations = { 'grantry.dev/rotate-requested-at': 'now' };
+  install.clients.put({ metadata: { namespace: TEAM, name: 'web', annotations } });
+  const perTry: number[] = [];
+  // The first repair was that of the Secret of its owner.
+  for (let index = 0; index < 8; index++) {
+    await vi.advanceTimersByTimeAsync(1000);
+    perTry.push(install.kept.splice(0).length);
+    const { metadata, data } = install.secrets.get(`${TEAM}/web-oauth`) as KubernetesObject;
+    const { 'client-secret.next': _, ...rest } = fieldsOf(data);
+    install.secrets.put({ metadata, data: rest });
+  }
+  expect([perTry, install.errors]).toEqual([[1, 1, 1, 0, 0, 0, 0, 0], []]);
+  expect(install.said).toContain('SecretContested');
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(install.kept).toHaveLength(1);
 });
