@@ -11,6 +11,7 @@ import { sharedCluster } from '../setup/shared-cluster.ts';
 import { TokenServers } from '../setup/token-servers.ts';
 
 const PARTS = 'grantry.dev/part in (verifier,signing-key,pepper,webhook,controller,redis)';
+const KEYS = 'grantry.dev/part=signing-key';
 /** Of identity providers, and with users; only these are selected by a field. */
 const [PROVIDERS, USERS] = ['type=grantry.dev/identity-provider', 'type=grantry.dev/users'];
 const METADATA = 'g=meta.k8s.io;v=v1';
@@ -90,6 +91,8 @@ describeRedis('the Secrets that are read', () => {
   it('by a controller are, of the release namespace, those with a label of ours, or of identity providers', () => {
     expect(selections(ways.controller, ofRelease)).toEqual([
       `list ${PARTS} application/json`,
+      // Before a key is made.
+      `list ${KEYS} application/json`,
       `list ${PROVIDERS} application/json`,
       `watch ${PARTS} application/json`,
       `watch ${PROVIDERS} application/json`,
