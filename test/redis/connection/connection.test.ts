@@ -300,6 +300,13 @@ describeRedis('a connection to a primary that Sentinels watch', () => {
   }, 120_000);
 });
 
+/** The slots of a node of a Cluster, as another one knows them. */
+async function slotsOf(id: string, asked: RedisServer): Promise<string> {
+  const nodes = String(await asked.command('CLUSTER', 'NODES')).split('\n');
+  const [line = ''] = nodes.filter((each) => each.startsWith(id));
+  return line.split(' ').slice(8).join(' ');
+}
+
 describeRedis('a connection to a Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
@@ -366,6 +373,11 @@ describeRedis('a connection to a Cluster', () => {
     const [primary, replica] = [cluster.primaries[0], cluster.replicas[0]];
     if (primary === undefined || replica === undefined) throw new Error('no primary with a replica');
     expect(await connectionsTo(primary)).toBeGreaterThan(0);
+    // A primary that keeps a slot, which its replica has not heard of yet, does not become a replica.
+    const id = String(await primary.command('CLUSTER', 'MYID'));
+    await until('the replica knows all slots of its primary', async () => {
+      return (await slotsOf(id, replica)) === (await slotsOf(id, primary));
+    });
     await replica.command('CLUSTER', 'FAILOVER', 'TAKEOVER');
     await until('no client is connected any more', async () => (await connectionsTo(primary)) === 0);
     await until('it is a replica', async () => String(await primary.command('ROLE')).startsWith('slave'));
