@@ -373,7 +373,7 @@ describeRedis('a connection to a Cluster', () => {
     const [primary, replica] = [cluster.primaries[0], cluster.replicas[0]];
     if (primary === undefined || replica === undefined) throw new Error('no primary with a replica');
     expect(await connectionsTo(primary)).toBeGreaterThan(0);
-    // A primary that keeps a slot, which its replica has not heard of yet, does not become a replica.
+    // A primary stays one while it keeps a slot that its replica does not know of yet.
     const id = String(await primary.command('CLUSTER', 'MYID'));
     await until('the replica knows all slots of its primary', async () => {
       return (await slotsOf(id, replica)) === (await slotsOf(id, primary));
