@@ -3,11 +3,9 @@
 
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { check } from '../../src/processes/check/check-in-thread.ts';
+import { checkPaths } from '../../src/processes/check/check.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FOLDER = join(ROOT, 'examples/consumers');
@@ -21,10 +19,8 @@ interface ShownClient {
 
 /** What `grantry check` prints of these files, without a cluster. */
 async function checked(files: readonly string[]): Promise<string> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const paths = files.map((file) => join(FOLDER, file));
-  await check({ paths, format: 'text', policies: undefined, stdin: process.stdin, stdout, stderr });
-  return await text(stdout.end());
+  return (await checkPaths({ paths, format: 'text', policies: undefined, stdin: '', now: Date.now() })).stdout;
 }
 
 /** The OAuthClient of a file, and the other files of its folder in one text. */
