@@ -53,7 +53,7 @@ export type RotationOutcome =
   | 'created'
   /** The present Secret is taken over with its value. */
   | 'adopted'
-  /** The secret was missing or changed; a new one replaces it, since only its verifier is stored. */
+  /** The secret was missing or not an accepted one; a new one takes its place, since only its verifier is stored. */
   | 'repaired'
   /** A rotation begins: the verifier of the new secret is stored, and the secret staged. */
   | 'begun'
@@ -74,6 +74,8 @@ export interface RotationStep {
   readonly next: string | undefined;
   /** To be stored once the owner's Secret holds `value`. */
   readonly storeAfterWrite: CredentialState | undefined;
+  /** Whether it makes good what another party did to the owner's Secret. */
+  readonly isRepair: boolean;
   /** When the next step is due, in epoch milliseconds; undefined when only a change makes it due. */
   readonly requeueAt: number | undefined;
 }
@@ -88,7 +90,8 @@ export function rotationStep(input: RotationInput): RotationStep {
   const held = present === undefined ? undefined : indexOfSecret(input.uid, present, state.verifiers);
   if (present !== undefined && held === undefined && input.isOrphan) return adopt(input, state, present);
   if (present !== undefined && isRotationPending(state)) return continueRotation(input, state, { present, held });
-  if (present === undefined || held !== 0) return writeNewest(input, state) ?? repair(input, state);
+  if (present === undefined || held === undefined) return writeNewest(input, state) ?? repair(input, state);
+  if (held > 0) return replaceOlder(input, state, present);
   if (isEnding(state)) return restore(input, state, present);
   if (isNew(requests.rotateAt, stored.handled.rotateAt) || isDue(input, state)) return begin(input, state, present);
   const isChanged = state.verifiers.length !== stored.verifiers.length;
@@ -129,10 +132,11 @@ function continueRotation(
     return step(input, { outcome: 'rotated', value: present, storeAfterWrite: publishedState(input, state) });
   }
   const next = newestSecret(input, state);
-  if (next === undefined) return held === 1 ? begin(input, withoutStaged(state), present) : repair(input, state);
-  if (held === 1 && input.staged !== next) return step(input, { outcome: 'begun', value: present, next });
+  if (next === undefined && held === undefined) return repair(input, state);
+  if (next === undefined) return { ...begin(input, withoutStaged(state), present), isRepair: true };
+  if (held !== undefined && input.staged !== next) return step(input, { outcome: 'begun', value: present, next });
   // A present secret that is not accepted is replaced at once.
-  if (held === 1 && !input.isServed) return step(input, { outcome: 'kept', value: present, next });
+  if (held !== undefined && !input.isServed) return step(input, { outcome: 'kept', value: present, next });
   return step(input, { outcome: 'rotated', value: next, storeAfterWrite: publishedState(input, state) });
 }
 
@@ -151,17 +155,33 @@ function publishedState(input: RotationInput, state: CredentialState): Credentia
 
 /** Starts a rotation: stores the verifier of a new secret, and stages it beside the present one. */
 function begin(input: RotationInput, state: CredentialState, present: string): RotationStep {
-  const { secret, entry } = newSecret(input, state);
-  const verifiers = newestVerifiers(entry, state.verifiers);
-  const store = { ...withVerifiers(state, verifiers, input.requests), begunAt: input.now };
+  const { secret, store } = begunState(input, state);
   return step(input, { outcome: 'begun', value: present, next: secret, store });
 }
 
-function repair(input: RotationInput, state: CredentialState): RotationStep {
+/** Another secret, and the state in which a rotation to it is pending: those before it do not expire by it yet. */
+function begunState(input: RotationInput, state: CredentialState) {
   const { secret, entry } = newSecret(input, state);
-  const verifiers = newestVerifiers(entry, expiring(withoutStaged(state).verifiers, input));
-  const store = { ...withVerifiers(state, verifiers, input.requests), rotatedAt: input.now };
-  return step(input, { outcome: 'repaired', value: secret, store });
+  const verifiers = newestVerifiers(entry, state.verifiers);
+  return { secret, store: { ...withVerifiers(state, verifiers, input.requests), begunAt: input.now } };
+}
+
+/**
+ * The Secret holds a secret from before the newest one, as after a restore, or where the client gives a former name again: a
+ * rotation to the newest one, if that is in no Secret yet, and else to another one.
+ */
+function replaceOlder(input: RotationInput, state: CredentialState, present: string): RotationStep {
+  const next = isEnding(state) ? undefined : newestSecret(input, state);
+  if (next === undefined) return { ...begin(input, state, present), isRepair: true };
+  const store = { ...state, revision: state.revision + 1, begunAt: input.now };
+  return { ...step(input, { outcome: 'begun', value: present, next, store }), isRepair: true };
+}
+
+/** There is no secret to stage another one beside: that is published at once. */
+function repair(input: RotationInput, state: CredentialState): RotationStep {
+  const { secret, store } = begunState(input, state);
+  const storeAfterWrite = publishedState(input, store);
+  return { ...step(input, { outcome: 'repaired', value: secret, store, storeAfterWrite }), isRepair: true };
 }
 
 /** The state without the verifier of a staged secret, which was never published. */
@@ -173,7 +193,10 @@ function withoutStaged(state: CredentialState): CredentialState {
 function writeNewest(input: RotationInput, state: CredentialState): RotationStep | undefined {
   const value = newestSecret(input, state);
   if (value === undefined || isEnding(state)) return undefined;
-  return step(input, { outcome: state.verifiers[0]?.revision === 1 ? 'created' : 'repaired', value });
+  const isFirst = state.verifiers[0]?.revision === 1;
+  const outcome = isFirst ? 'created' : 'repaired';
+  const storeAfterWrite = isRotationPending(state) ? publishedState(input, state) : undefined;
+  return { ...step(input, { outcome, value, storeAfterWrite }), isRepair: !isFirst };
 }
 
 /** The Secret was another party's for a while, and holds the client's secret again, which stays the client's. */
@@ -209,7 +232,7 @@ function step(
   }: Pick<RotationStep, 'outcome' | 'value'> & Partial<Pick<RotationStep, 'store' | 'next' | 'storeAfterWrite'>>,
 ): RotationStep {
   const last = storeAfterWrite ?? store ?? input.stored;
-  return { ...done, store, next, storeAfterWrite, requeueAt: last && nextStep(input, last) };
+  return { ...done, store, next, storeAfterWrite, isRepair: false, requeueAt: last && nextStep(input, last) };
 }
 
 function nextStep(input: RotationInput, state: CredentialState): number | undefined {

@@ -20,16 +20,16 @@ import {
   storedFacts,
 } from './credential-subject.ts';
 import { existingCredentials } from './existing-credentials.ts';
+import { FormerSecrets } from './former-secrets.ts';
 import { GeneratedSecrets, type GeneratedSecretsOptions } from './generated-secrets.ts';
 import { IdentityCredentials, type IdentityCredentialsOptions } from './identity-credentials.ts';
 import { ownershipOf } from './owner-secrets.ts';
-import { RenamedSecrets } from './renamed-secrets.ts';
 import { UnchangedCheck } from './unchanged-check.ts';
 import type { VerifierSecret } from './verifier-secret.ts';
 import type { VerifierSecrets } from './verifier-secrets.ts';
 
 export interface ClientSecretsOptions
-  extends Omit<GeneratedSecretsOptions, 'unchangedCheck' | 'renamedSecrets'>,
+  extends Omit<GeneratedSecretsOptions, 'unchangedCheck' | 'formerSecrets'>,
     Omit<IdentityCredentialsOptions, 'unchangedCheck'> {
   readonly clients: JudgedClients;
   readonly verifiers: VerifierSecrets;
@@ -42,18 +42,18 @@ const REFUSED_MILLISECONDS = 60_000;
 export class ClientSecrets {
   readonly #options: ClientSecretsOptions;
   readonly #unchangedCheck = new UnchangedCheck();
-  readonly #renamedSecrets: RenamedSecrets;
+  readonly #formerSecrets: FormerSecrets;
   readonly #generated: GeneratedSecrets;
   readonly #identities: IdentityCredentials;
 
   constructor(options: ClientSecretsOptions) {
     this.#options = options;
-    this.#renamedSecrets = new RenamedSecrets(options);
+    this.#formerSecrets = new FormerSecrets(options);
     this.#identities = new IdentityCredentials({ ...options, unchangedCheck: this.#unchangedCheck });
     this.#generated = new GeneratedSecrets({
       ...options,
       unchangedCheck: this.#unchangedCheck,
-      renamedSecrets: this.#renamedSecrets,
+      formerSecrets: this.#formerSecrets,
     });
   }
 
@@ -89,7 +89,7 @@ export class ClientSecrets {
     if (watched === undefined) return nothing;
     if (!SECRET_METHODS.includes(watched.manifest.spec.auth.method)) {
       // First the Secrets: their names are written down beside the verifiers, which do not count any more.
-      await this.#renamedSecrets.remove(watched);
+      await this.#formerSecrets.remove(watched);
       return { ...nothing, facts: { secret, ...(await this.#identities.reconcile(watched)) } };
     }
     const unchanged = this.#unchanged(watched);
@@ -152,8 +152,8 @@ export class ClientSecrets {
       const at = { now: this.#now, requests: rotationRequests(object) };
       const next = existingCredentials(state, credentials.verifiers, at);
       if (next !== undefined) await verifiers.put(next);
-      await verifiers.writeDown(await this.#renamedSecrets.remove(subject));
       const left = { ...subject, state: next ?? state };
+      await verifiers.writeDown(await this.#formerSecrets.remove(left));
       const withheld = withheldForm(manifest.spec, found);
       this.#unchangedCheck.record(left, found.metadata.resourceVersion, { withheld });
     }

@@ -19,17 +19,18 @@ import { ContestedSecrets, contestFault } from './contested-secrets.ts';
 import { cutCredentials, endingCredentials } from './credential-changes.ts';
 import { type CredentialState, withSecretName } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
+import type { FormerSecrets } from './former-secrets.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
-import type { RenamedSecrets } from './renamed-secrets.ts';
-import { holdsUnacceptedSecret, presentSecret, previousOf, stagedSecret } from './secret-matching.ts';
+import { isHeldAccepted, presentSecret, previousOf, stagedSecret } from './secret-matching.ts';
 import type { UnchangedCheck } from './unchanged-check.ts';
+import type { VerifierSecret } from './verifier-secret.ts';
 
 export interface GeneratedSecretsOptions {
   readonly api: LeaderApi;
   readonly issuer: string;
   /** Metadata of the Secrets of all watched namespaces. */
   readonly secrets: ObjectView;
-  readonly renamedSecrets: RenamedSecrets;
+  readonly formerSecrets: FormerSecrets;
   readonly unchangedCheck: UnchangedCheck;
   /** Whether an OAuthClient with a uid exists, of any class. */
   readonly clientExists: (uid: string) => boolean;
@@ -48,8 +49,8 @@ interface Found {
   readonly name: string;
   readonly present: KubernetesObject | undefined;
   readonly ownership: SecretOwnership | undefined;
-  /** The present Secret, or else the one that the client had under another name. */
-  readonly known: KubernetesObject | undefined;
+  /** The newest secret is in a Secret under another name, which the client gave before. */
+  readonly isRenamed: boolean;
   /** The client has no stored state and the cache no Secret of this name: the controller creates it without a read. */
   readonly isNew: boolean;
 }
@@ -83,18 +84,15 @@ export class GeneratedSecrets {
   /** Carries out one step of the rotation (client-rotation.ts), or repairs drift. */
   async reconcile(subject: CredentialSubject): Promise<CredentialOutcome> {
     const { client, state, verifiers } = subject;
-    const { renamedSecrets, unchangedCheck, clientExists } = this.#options;
+    const { formerSecrets, unchangedCheck, clientExists } = this.#options;
     const found = await this.#find(subject);
-    const { name, present } = found;
+    const { name, present, isRenamed } = found;
     if (found.ownership === 'foreign') return await this.endWithGrace(subject);
     const step = await this.#step(subject, found);
-    if (found.ownership === 'orphan' || UPON_REQUEST.includes(step.outcome)) await this.#assertCurrent(subject);
+    if (found.ownership === 'orphan' || OF_ANOTHER_SECRET.includes(step.outcome)) await this.#assertCurrent(subject);
     const { secret, isDue } = this.#desired(subject, found, step);
-    const done =
-      step.outcome === 'kept' && isDue && unchangedCheck.wasReconciled(subject) ? 'drift_repaired' : step.outcome;
-    // A rotation begins again where its staged secret is lost.
-    const isBegunAgain = done === 'begun' && state?.begunAt !== undefined && step.store !== undefined;
-    const isRepair = done === 'drift_repaired' || done === 'repaired' || isBegunAgain;
+    const isDrift = step.outcome === 'kept' && isDue && unchangedCheck.wasReconciled(subject);
+    const isRepair = !isRenamed && (isDrift || step.isRepair);
     const backoff = isRepair ? this.#contested.backoffUntil(client.uid) : undefined;
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
     if (OF_NEW_SECRETS.includes(step.outcome)) this.#unwritten.set(client.uid, step.next ?? step.value);
@@ -117,18 +115,18 @@ export class GeneratedSecrets {
     if (isRepair) this.#contested.recordRepair(client.uid);
     const after = step.storeAfterWrite ?? before;
     if (step.storeAfterWrite !== undefined) await verifiers.put(step.storeAfterWrite);
-    await verifiers.writeDown(await renamedSecrets.remove(subject));
+    await verifiers.writeDown(await formerSecrets.remove({ ...subject, state: after }));
     return {
       facts: { secret: () => written },
-      done,
+      done: doneBy(step, { isDrift, isRenamed }),
       requeueAfter: this.#finish({ ...subject, state: after }, step, written),
     };
   }
 
   /**
    * A Secret that is not the client's has the name of the client's Secret. The owner may have lost the accepted
-   * secrets, so they expire with the grace. Nothing expires while the client still has its Secret under another name,
-   * as after a rename to a name that is taken. A cut ends them at once: it needs no Secret to be written.
+   * secrets, so they expire with the grace; not after a rename to a name that is taken. A cut ends them at once: it needs
+   * no Secret to be written.
    */
   async endWithGrace(subject: CredentialSubject): Promise<CredentialOutcome> {
     const { client, manifest, object, state, verifiers } = subject;
@@ -137,8 +135,7 @@ export class GeneratedSecrets {
     const requests = rotationRequests(object);
     const isCut = isCutDue(requests, state);
     if (isCut) await this.#assertCurrent(subject);
-    const hasAnother = !isCut && (await this.#options.renamedSecrets.of(subject, name)) !== undefined;
-    if (hasAnother) return failed(secretOfAnother(name), undefined);
+    if (!isCut && isRenamedTo(name, verifiers)) return failed(secretOfAnother(name), undefined);
     const gracePeriodSeconds = gracePeriodOf(manifest);
     const ending = isCut
       ? cutCredentials(state, { now: this.#now, requests })
@@ -153,30 +150,31 @@ export class GeneratedSecrets {
   }
 
   async #find(subject: CredentialSubject): Promise<Found> {
-    const { client, manifest, state } = subject;
-    const { api, renamedSecrets, secrets, clientExists } = this.#options;
+    const { client, manifest, state, verifiers } = subject;
+    const { api, secrets, clientExists } = this.#options;
     const name = clientSecretName(client.name, manifest.spec);
     // A new client most likely has no Secret yet, as the cache shows; if the cache is stale, the create fails.
     const isNew = state === undefined && secrets.get(`${client.namespace}/${name}`) === undefined;
     const present = isNew ? undefined : await api.get(SECRETS, { namespace: client.namespace, name });
     const ownership = present && ownershipOf(present.metadata, client, clientExists);
-    const known = present ?? (await renamedSecrets.of(subject, name));
-    return { name, present, ownership, known, isNew };
+    return { name, present, ownership, isRenamed: isRenamedTo(name, verifiers), isNew };
   }
 
   /**
    * The cache may be stale: the uid in the labels of an orphaned Secret may be that of the current client of its name,
-   * and the request of a rotation one that was handled long ago.
-   * @throws StaleReadError when the API server has no client of this uid with the same requests: requeue
+   * the request of a rotation one that was handled long ago, and the name of the Secret a former one.
+   * @throws StaleReadError when the API server has no client of this uid with the same manifest and requests: requeue
    */
   async #assertCurrent({ key, object, client: { namespace, name, uid } }: CredentialSubject): Promise<void> {
     const client = await this.#options.api.get(OAUTH_CLIENTS, { namespace, name });
     const isCurrent =
-      client?.metadata.uid === uid && isSameRequests(rotationRequests(client), rotationRequests(object));
+      client?.metadata.uid === uid &&
+      client.metadata.generation === object.metadata.generation &&
+      isSameRequests(rotationRequests(client), rotationRequests(object));
     if (!isCurrent) throw new StaleReadError(`OAuthClient ${key}`);
   }
 
-  async #step(subject: CredentialSubject, { known, ownership }: Found): Promise<RotationStep> {
+  async #step(subject: CredentialSubject, { present, ownership }: Found): Promise<RotationStep> {
     const { object, manifest, client, state } = subject;
     const { rotation } = manifest.spec.auth.clientSecret ?? {};
     const { uid } = client;
@@ -188,21 +186,21 @@ export class GeneratedSecrets {
       intervalSeconds: rotation?.interval,
       gracePeriodSeconds: gracePeriodOf(manifest),
       requests: rotationRequests(object),
-      present: presentSecret(subject, known),
+      present: presentSecret(subject, present),
       isOrphan: ownership === 'orphan',
-      staged: stagedSecret(subject, known),
+      staged: stagedSecret(subject, present),
       unwritten: this.#unwritten.get(uid),
       isServed: state?.begunAt !== undefined && (await this.#options.isServed(object, state, state.begunAt)),
     });
   }
 
-  #desired(subject: CredentialSubject, { present, known, ownership }: Found, step: RotationStep): DesiredSecret {
+  #desired(subject: CredentialSubject, { present, ownership }: Found, step: RotationStep): DesiredSecret {
     const { verdict, manifest } = subject;
     const { issuer, random, clientExists } = this.#options;
-    const previousClientSecret = previousOf(subject, known, step);
+    const previousClientSecret = previousOf(subject, present, step);
     const { value: clientSecret, next: nextClientSecret } = step;
     const facts = { clientId: verdict.clientId, clientSecret, previousClientSecret, nextClientSecret, issuer };
-    const secret = clientSecretObject({ object: verdict.object, manifest, facts, present: known, random });
+    const secret = clientSecretObject({ object: verdict.object, manifest, facts, present, random });
     const isDue =
       present === undefined ||
       ownership === 'orphan' ||
@@ -232,8 +230,22 @@ export class GeneratedSecrets {
 
 /** The steps that write a secret which is in no Secret yet. */
 const OF_NEW_SECRETS: readonly RotationOutcome[] = ['created', 'begun', 'repaired', 'cut'];
-/** The steps that a request of the owner, or the interval, causes. */
-const UPON_REQUEST: readonly RotationOutcome[] = ['begun', 'cut'];
+/** Those of a client that had one before. */
+const OF_ANOTHER_SECRET: readonly RotationOutcome[] = ['begun', 'repaired', 'cut'];
+
+/** @param verifiers with the names of the client's Secrets, that of its newest secret first */
+function isRenamedTo(name: string, { secretNames: [newest] }: VerifierSecret): boolean {
+  return newest !== undefined && newest !== name;
+}
+
+/** What a reconcile did that carried out a step. */
+function doneBy(
+  { outcome }: RotationStep,
+  { isDrift, isRenamed }: { readonly isDrift: boolean; readonly isRenamed: boolean },
+): CredentialOutcome['done'] {
+  if (isDrift) return 'drift_repaired';
+  return isRenamed && outcome === 'repaired' ? 'created' : outcome;
+}
 
 function isSameRequests(one: RotationRequests, other: RotationRequests): boolean {
   return one.rotateAt === other.rotateAt && one.rotateNow === other.rotateNow;
@@ -251,7 +263,7 @@ function gracePeriodOf({ spec }: OAuthClientManifest): number {
 /** Advice to the owner of a Secret that cannot be written, for the message of the condition. */
 function adviceOn(subject: CredentialSubject, present: KubernetesObject | undefined): string {
   return [
-    ...(holdsUnacceptedSecret(subject, present) ? [' The client secret in it is not accepted any more.'] : []),
+    ...(isHeldAccepted(subject, present) === false ? [' The client secret in it is not accepted any more.'] : []),
     ...(present?.immutable === true ? [' It is immutable: delete it, and the controller creates a new one.'] : []),
   ].join('');
 }

@@ -50,11 +50,14 @@ export function stagedSecret(
   return texts.slice(0, TEXTS_MAX).find((text) => matches(newest, client.uid, text));
 }
 
-/** Whether the owner's Secret holds a client secret that is not accepted. */
-export function holdsUnacceptedSecret(subject: CredentialSubject, secret: KubernetesObject | undefined): boolean {
+/** Whether the client secret in a Secret of the owner is accepted; undefined where there is none. */
+export function isHeldAccepted(
+  subject: CredentialSubject,
+  secret: KubernetesObject | undefined,
+): boolean | undefined {
   const held = presentSecret(subject, secret);
-  if (held === undefined || subject.state === undefined) return false;
-  return !subject.state.verifiers.some((accepted) => matches(accepted, subject.client.uid, held));
+  if (held === undefined || subject.state === undefined) return undefined;
+  return indexOfSecret(subject.client.uid, held, subject.state.verifiers) !== undefined;
 }
 
 /** The secret before the one that a step publishes, where the owner asks for a key for it and its value is known. */

@@ -101,8 +101,8 @@ export class Ledger {
     return this.#disturbances === 0;
   }
 
-  /** To be called when an owner asks for a new secret. */
-  rotationRequested(uid: string): void {
+  /** To be called when an owner asks for a new secret, or for one under another name. */
+  newSecretIsDue(uid: string): void {
     this.#account(uid).causes += 1;
   }
 
@@ -226,8 +226,9 @@ export class Ledger {
     }
     if (current?.value === value) return;
     const published = { value, sentAt: sending?.sentAt ?? now, isLate, replacedAt: undefined };
-    const isRotated = current !== undefined && !current.isLate && client !== undefined && !this.#isCut(client, current);
-    if (isRotated && this.isCalm) this.#checkServed(uid, current, value);
+    const replaced = account.published.find((each) => each.value === (before && valueIn(before)));
+    const isRotated = replaced !== undefined && !replaced.isLate && client !== undefined && !this.#isCut(client, replaced);
+    if (isRotated && this.isCalm) this.#checkServed(uid, replaced, value);
     if (current !== undefined) current.replacedAt = now;
     account.published.push(published);
   }
@@ -242,9 +243,9 @@ export class Ledger {
   }
 
   /** Where replicas accepted the value before, they accept the one that replaces it. */
-  #checkServed(uid: string, current: Published, value: string): void {
+  #checkServed(uid: string, replaced: Published, value: string): void {
     const server = this.#tokenServer();
-    if (server.accepts(uid, current.value) && !server.accepts(uid, value)) {
+    if (server.accepts(uid, replaced.value) && !server.accepts(uid, value)) {
       this.#fault(`the value of client ${uid} can be read before the replica accepts it`);
     }
   }
@@ -258,8 +259,11 @@ export class Ledger {
       const present = secret && labelledUid(secret) === uid ? valueIn(secret) : undefined;
       for (const each of published) {
         const { value, replacedAt, isLate } = each;
-        const isInForce = value === present && secret !== undefined && this.#writtenByUs.has(secret.metadata.uid);
-        const inGrace = replacedAt !== undefined && !isLate && now < replacedAt + grace - TOLERANCE;
+        // A former Secret that the client names again has a secret in its grace, until that is replaced.
+        const isReplaced = replacedAt !== undefined;
+        const isOurs = secret !== undefined && this.#writtenByUs.has(secret.metadata.uid);
+        const isInForce = value === present && isOurs && !isReplaced;
+        const inGrace = isReplaced && !isLate && now < replacedAt + grace - TOLERANCE;
         if ((!isInForce && !inGrace) || this.#isCut(client, each)) continue;
         if (this.#stored.accepts(uid, value, now)) continue;
         this.#fault(`a value of client ${uid} is not accepted ${isInForce ? 'though it is in force' : 'in its grace'}`);

@@ -79,8 +79,10 @@ const ALL_NAMES = fc.constantFrom('default' as const, 'alpha' as const, 'shared'
 export function edit(name: string, { secretName, key, grace, deletionPolicy }: Variant): Act {
   const names = { default: undefined, alpha: `${name}-alpha`, beta: `${name}-beta`, shared: 'shared' };
   return (world) => {
-    if (isBackToFormer(world, name, names[secretName] ?? defaultSecretName(name))) return;
     if (secretName === 'shared') world.ledger.disturbed();
+    const present = world.stored.client(name);
+    const isRenamed = present !== undefined && secretNameOf(present) !== (names[secretName] ?? defaultSecretName(name));
+    if (isRenamed) world.ledger.newSecretIsDue(present.metadata.uid);
     const clientSecret = {
       ...(names[secretName] !== undefined && { secretName: names[secretName] }),
       ...(key !== KEYS[0] && { keys: { clientSecret: KEYS[1] } }),
@@ -91,23 +93,12 @@ export function edit(name: string, { secretName, key, grace, deletionPolicy }: V
   };
 }
 
-/**
- * Known fault, which histories leave out: a client that names again what it, or a client before it, has named, and whose Secret
- * of that name is still there or on its way, gets another value for it, before the replicas accept that.
- */
-function isBackToFormer(world: World, name: string, secretName: string): boolean {
-  const present = world.stored.client(name);
-  const isFormer = world.namedSecrets.has(`${name} ${secretName}`);
-  world.namedSecrets.add(`${name} ${secretName}`);
-  return present !== undefined && isFormer && secretNameOf(present) !== secretName;
-}
-
 export function rotate(name: string, isCut: boolean): Act {
   return (world, number) => {
     const present = world.stored.client(name);
     if (present === undefined) return;
     const annotation = isCut ? 'grantry.dev/rotate-now' : 'grantry.dev/rotate-requested-at';
-    world.ledger.rotationRequested(present.metadata.uid);
+    world.ledger.newSecretIsDue(present.metadata.uid);
     const patch = { metadata: { annotations: { [annotation]: `request-${number}` } } };
     world.server.merge(OAUTH_CLIENTS, { namespace: TEAM, name }, patch, 'kubectl');
   };

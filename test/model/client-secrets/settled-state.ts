@@ -25,6 +25,8 @@ export interface SettledStateOptions {
   readonly stored: StoredSecrets;
   readonly ledger: Ledger;
   readonly tokenServer: TokenServer;
+  /** Epoch milliseconds. */
+  readonly now: number;
 }
 
 /** What is not as it must be; none: it has settled. */
@@ -106,8 +108,8 @@ function isToldTaken({ status }: KubernetesObject): boolean {
   return conditionIn(status, 'CredentialsReady')?.reason === 'SecretNotOwned';
 }
 
-/** The Secrets of a client under other names. */
-function leftOver({ stored, ledger }: SettledStateOptions): readonly string[] {
+/** The Secrets of a client under other names whose value is not accepted any more. */
+function leftOver({ stored, ledger, now }: SettledStateOptions): readonly string[] {
   const known = stored.secrets.filter((secret) => !ledger.cameLate(secret));
   return known.flatMap((secret) => {
     const { name, ownerReferences = [] } = secret.metadata;
@@ -115,6 +117,7 @@ function leftOver({ stored, ledger }: SettledStateOptions): readonly string[] {
     if (client === undefined)
       return ownerReferences.length === 0 ? [] : [`the Secret ${name} of no client is left over`];
     const isRetained = settingsOf(client).deletionPolicy === 'Retain';
-    return isRetained || name === secretNameOf(client) ? [] : [`the former Secret ${name} is left over`];
+    const isInGrace = stored.accepts(client.metadata.uid, valueIn(secret) ?? '', now);
+    return isRetained || isInGrace || name === secretNameOf(client) ? [] : [`the former Secret ${name} is left over`];
   });
 }

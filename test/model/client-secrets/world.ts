@@ -47,8 +47,6 @@ export class World {
   readonly tokenServer: TokenServer;
   /** Every state of each Secret of the owners that had a value, by name. */
   readonly backups = new Map<string, KubernetesObject[]>();
-  /** The names of Secrets that clients have named: `<client> <Secret>`. */
-  readonly namedSecrets = new Set<string>();
   readonly #seed: number;
   readonly #controllers: ControllerProcess[] = [];
   readonly #links: FaultyLink[] = [];
@@ -165,7 +163,7 @@ export class World {
     const end = time.now() + SETTLES;
     for (;;) {
       await time.pass(QUIET);
-      const faults = [...ledger.faults, ...unsettled({ stored, ledger, tokenServer })];
+      const faults = [...ledger.faults, ...unsettled({ stored, ledger, tokenServer, now: time.now() })];
       const isQuiet = time.now() - ledger.lastWrite >= QUIET;
       if (ledger.faults.length > 0 || (faults.length === 0 && isQuiet)) return faults;
       if (time.now() > end) return faults.length > 0 ? faults : ['Secrets are written again and again'];

@@ -1,7 +1,7 @@
-// The Secrets of a client other than the one that it names now: under an earlier name, or from before the client
-// stopped using a generated secret. Only a name that the controller wrote down in the verifier Secret counts, since any
-// Secret of the namespace can have the labels of the client. The value moves to the new name, and the controller deletes
-// the Secret unless the deletion policy is `Retain` or another writer made it, according to `managedFields`.
+// The Secrets of a client other than the one that it names now: under a former name, or from before the client stopped
+// using a generated secret. Only a name that the controller wrote down in the verifier Secret counts, since any Secret of
+// the namespace can have the labels of the client. The controller deletes such a Secret once its value is not accepted
+// any more, unless the deletion policy is `Retain` or another writer made it, according to `managedFields`.
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import { quoted } from '../../admission/kinds/quoted.ts';
@@ -13,61 +13,54 @@ import { StaleReadError } from '../reconciling/stale-read.ts';
 import { labelledClient, ownNames } from './client-secret-object.ts';
 import type { CredentialClient } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
+import { isHeldAccepted } from './secret-matching.ts';
 
-export interface RenamedSecretsOptions {
+export interface FormerSecretsOptions {
   readonly api: LeaderApi;
   readonly record: (event: EventFacts) => void;
 }
 
-export class RenamedSecrets {
-  readonly #options: RenamedSecretsOptions;
+export class FormerSecrets {
+  readonly #options: FormerSecretsOptions;
 
-  constructor(options: RenamedSecretsOptions) {
+  constructor(options: FormerSecretsOptions) {
     this.#options = options;
   }
 
-  /** The Secret that the client had under another name than `name`, before its owner renamed it. */
-  async of(
-    subject: Pick<CredentialSubject, 'client' | 'verifiers'>,
-    name: string,
-  ): Promise<KubernetesObject | undefined> {
-    const found = await this.#others(subject, name);
-    // A copy may be outdated: it is used only where the original is gone.
-    return found.find(isWrittenByController) ?? found[0];
-  }
-
   /**
-   * Deletes the client's Secrets under other names.
+   * Deletes the client's Secrets under other names whose value is not accepted any more.
+   * @param subject with the state that is stored now
    * @returns the names that stay written down
    * @throws StaleReadError when a Secret changed since the read: requeue
    */
   async remove(subject: CredentialSubject): Promise<readonly string[]> {
-    const { object, client, manifest, verifiers } = subject;
+    const { client, manifest, verifiers } = subject;
     const { spec } = manifest;
     const known = verifiers.secretNames;
     if (spec.auth.clientSecret?.deletionPolicy === 'Retain') return known;
     const needsSecret = SECRET_METHODS.includes(spec.auth.method);
-    const kept = needsSecret ? clientSecretName(client.name, spec) : undefined;
-    for (const found of await this.#others(subject, kept)) {
-      if (!isWrittenByController(found)) this.#reportForeign(object, found);
-      // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
-      else if (hasGeneratedSecret(spec) || isOwnedBy(found, client)) await this.#delete(found);
+    const given = needsSecret ? clientSecretName(client.name, spec) : undefined;
+    const kept: string[] = [];
+    for (const name of known) {
+      if (name === given || (await this.#isKept(subject, name))) kept.push(name);
     }
-    return known.filter((name) => name === kept);
+    return kept;
   }
 
-  /** The Secrets under the names that are written down, except `kept`, where they still have the client's labels. */
-  async #others(
-    { client, verifiers }: Pick<CredentialSubject, 'client' | 'verifiers'>,
-    kept: string | undefined,
-  ): Promise<readonly KubernetesObject[]> {
-    const found: KubernetesObject[] = [];
-    for (const name of verifiers.secretNames) {
-      if (name === kept) continue;
-      const secret = await this.#options.api.get(SECRETS, { namespace: client.namespace, name });
-      if (secret !== undefined && isLabelledFor(secret, client)) found.push(secret);
+  /** Whether the Secret under a former name stays written down, with the secrets of the client that it may hold. */
+  async #isKept(subject: CredentialSubject, name: string): Promise<boolean> {
+    const { object, client, manifest, state } = subject;
+    const isGenerated = hasGeneratedSecret(manifest.spec);
+    const found = await this.#options.api.get(SECRETS, { namespace: client.namespace, name });
+    if (found === undefined || !isLabelledFor(found, client)) {
+      // A former leader's write of it may still arrive.
+      return isGenerated && (state?.verifiers.length ?? 0) > 1;
     }
-    return found;
+    if (!isWrittenByController(found)) this.#reportForeign(object, found);
+    else if (isGenerated && isHeldAccepted(subject, found)) return true;
+    // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
+    else if (isGenerated || isOwnedBy(found, client)) await this.#delete(found);
+    return false;
   }
 
   async #delete({ metadata: { namespace = '', name, uid, resourceVersion } }: KubernetesObject): Promise<void> {
