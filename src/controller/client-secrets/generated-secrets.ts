@@ -174,7 +174,7 @@ export class GeneratedSecrets {
     if (!isCurrent) throw new StaleReadError(`OAuthClient ${key}`);
   }
 
-  async #step(subject: CredentialSubject, { present, ownership }: Found): Promise<RotationStep> {
+  async #step(subject: CredentialSubject, { present, ownership, isRenamed }: Found): Promise<RotationStep> {
     const { object, manifest, client, state } = subject;
     const { rotation } = manifest.spec.auth.clientSecret ?? {};
     const { uid } = client;
@@ -187,6 +187,7 @@ export class GeneratedSecrets {
       gracePeriodSeconds: gracePeriodOf(manifest),
       requests: rotationRequests(object),
       present: presentSecret(subject, present),
+      isRenamed,
       isOrphan: ownership === 'orphan',
       staged: stagedSecret(subject, present),
       unwritten: this.#unwritten.get(uid),

@@ -51,10 +51,7 @@ export function stagedSecret(
 }
 
 /** Whether the client secret in a Secret of the owner is accepted; undefined where there is none. */
-export function isHeldAccepted(
-  subject: CredentialSubject,
-  secret: KubernetesObject | undefined,
-): boolean | undefined {
+export function isHeldAccepted(subject: CredentialSubject, secret: KubernetesObject | undefined): boolean | undefined {
   const held = presentSecret(subject, secret);
   if (held === undefined || subject.state === undefined) return undefined;
   return indexOfSecret(subject.client.uid, held, subject.state.verifiers) !== undefined;

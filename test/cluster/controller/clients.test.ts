@@ -161,16 +161,6 @@ describe('a generated secret', () => {
     expect(await data()).toEqual({ ...others, KEY: value });
   });
 
-  it('moves with its value to the name that its owner gives it', async () => {
-    await install.start();
-    await install.apply(team, 'moving');
-    await install.whenReady(team, 'moving');
-    const first = await install.secret(team, 'moving-oauth');
-    await install.apply(team, 'moving', { auth: { clientSecret: { secretName: 'moved' } } });
-    await until('it moved', async () => (await install.secret(team, 'moving-oauth')) === undefined);
-    expect((await install.secret(team, 'moved'))?.data).toEqual(first?.data);
-  });
-
   it('outlives its client where the owner wants that', async () => {
     await install.start();
     await install.apply(team, 'kept', { auth: { clientSecret: { deletionPolicy: 'Retain' } } });

@@ -81,7 +81,11 @@ const MOMENTS: readonly Moment[] = [
     what: 'removed under its old name',
     verb: 'delete',
     ends: READY,
-    provoke: (client) => install.apply(team, client, { auth: { clientSecret: { secretName: `${client}-anew` } } }),
+    provoke: (client) => {
+      // Without a grace: it is removed at once.
+      const clientSecret = { secretName: `${client}-anew`, rotation: { gracePeriod: '0s' } };
+      return install.apply(team, client, { auth: { clientSecret } });
+    },
   },
   {
     what: 'removed because it is not needed',

@@ -1,11 +1,12 @@
-// The Secret that a client had under another name, or from before it went without: it goes, and nothing else does, whatever
-// it is labelled.
+// The Secret that a client had under another name, or from before it went without: it goes once its value is not accepted
+// any more, and nothing else does, whatever it is labelled.
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../until.ts';
 import { ClientInstall, type Write } from '../setup/client-controllers.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
 
+const HOUR = 3_600_000;
 const cluster = sharedCluster();
 let install: ClientInstall;
 let team: string;
@@ -15,6 +16,15 @@ beforeAll(async () => {
 });
 
 const named = (secretName: string) => ({ auth: { clientSecret: { secretName } } });
+
+async function secretIn(name: string): Promise<string | undefined> {
+  return (await install.secret(team, name))?.data['client-secret'];
+}
+
+async function endGraceOf(client: string): Promise<void> {
+  install.ahead += 25 * HOUR;
+  await install.poke(team, client);
+}
 
 function isGone(secret: string): Promise<void> {
   return until(`${secret} is gone`, async () => (await install.secret(team, secret)) === undefined);
@@ -47,13 +57,14 @@ describe('a Secret that another writer made and that has the labels of a client'
     await install.apply(team, 'changing', { displayName: 'Changed' });
     await install.whenReady(team, 'changing');
     await install.apply(team, 'changing', { displayName: 'Changed again', ...named('changing-new') });
-    await isGone('changing-oauth');
     await install.whenReady(team, 'changing');
+    await endGraceOf('changing');
+    await isGone('changing-oauth');
     expect(await data()).toEqual(before);
-    expect(controller.eventsOf('changing')).toEqual(['SecretCreated']);
+    await controller.expectEventsOf('changing', ['SecretCreated', 'SecretCreated', 'PreviousSecretExpired']);
   });
 
-  it('stays when the Secret of the client moves to another name, which takes its own value there', async () => {
+  it('stays when the client gives another name, and its value does not become that of the client', async () => {
     const first = await install.start();
     await install.apply(team, 'moving');
     const { data, before } = await labelled('moving');
@@ -61,11 +72,12 @@ describe('a Secret that another writer made and that has the labels of a client'
     await first.stop();
     await install.start();
     await install.patch(`/api/v1/namespaces/${team}/secrets/moving-copy`, { stringData: { 'client-secret': 'old' } });
-    const value = (await install.secret(team, 'moving-oauth'))?.data;
     await install.apply(team, 'moving', named('moving-new'));
+    const { uid } = (await install.whenReady(team, 'moving')).metadata;
+    const value = await secretIn('moving-new');
+    expect([await install.accepts(uid, value), await install.accepts(uid, 'old')]).toEqual([true, false]);
+    await endGraceOf('moving');
     await isGone('moving-oauth');
-    await install.whenReady(team, 'moving');
-    expect((await install.secret(team, 'moving-new'))?.data).toEqual(value);
     expect(await data()).toEqual([{ ...before[0], 'client-secret': 'old' }, before[1]]);
   });
 
@@ -76,6 +88,8 @@ describe('a Secret that another writer made and that has the labels of a client'
     await first.stop();
     await install.start();
     await install.apply(team, 'led', named('led-new'));
+    await install.whenReady(team, 'led');
+    await endGraceOf('led');
     await isGone('led-oauth');
     expect(await data()).toEqual(before);
   });
@@ -107,6 +121,62 @@ describe('a client that goes without a secret', () => {
 });
 
 describe('the former name of a Secret', () => {
+  it('has it with the value from before for the grace, and the Secret of the new name has another one', async () => {
+    const controller = await install.start();
+    await install.apply(team, 'rolls');
+    const { uid } = (await install.whenReady(team, 'rolls')).metadata;
+    const former = await install.secret(team, 'rolls-oauth');
+    await install.apply(team, 'rolls', named('rolls-new'));
+    await until('it has its name', async () => (await install.secret(team, 'rolls-new')) !== undefined);
+    await install.whenReady(team, 'rolls');
+    await controller.whenAtRest(team, 'rolls');
+    const [old, current] = [await secretIn('rolls-oauth'), await secretIn('rolls-new')];
+    expect(await install.secret(team, 'rolls-oauth')).toEqual(former);
+    expect([old === current, await install.accepts(uid, old), await install.accepts(uid, current)]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    await endGraceOf('rolls');
+    await isGone('rolls-oauth');
+    expect([await install.accepts(uid, old), await install.accepts(uid, await secretIn('rolls-new'))]).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  it('that the client gives again → a rotation of what is under it, whose value is in its grace', async () => {
+    await install.start();
+    await install.apply(team, 'returns');
+    const { uid } = (await install.whenReady(team, 'returns')).metadata;
+    const first = await secretIn('returns-oauth');
+    await install.apply(team, 'returns', named('returns-new'));
+    await until('it has its name', async () => (await secretIn('returns-new')) !== undefined);
+    await install.whenReady(team, 'returns');
+    const second = await secretIn('returns-new');
+    await install.apply(team, 'returns', {});
+    await until('it has another value', async () => {
+      install.ahead += 1000;
+      await install.poke(team, 'returns');
+      return (await secretIn('returns-oauth')) !== first;
+    });
+    await install.whenReady(team, 'returns');
+    const values = [await secretIn('returns-oauth'), second, first];
+    expect(new Set(values).size).toBe(3);
+    expect(await Promise.all(values.map((value) => install.accepts(uid, value)))).toEqual([true, true, true]);
+    await endGraceOf('returns');
+    await isGone('returns-new');
+    expect(await Promise.all(values.map((value) => install.accepts(uid, value)))).toEqual([true, false, false]);
+  });
+
+  it('is removed at once where the value under it is cut', async () => {
+    await install.start();
+    await install.apply(team, 'leaked');
+    await install.whenReady(team, 'leaked');
+    await install.apply(team, 'leaked', named('leaked-new'), { annotations: { 'grantry.dev/rotate-now': 'now' } });
+    await isGone('leaked-oauth');
+  });
+
   it("may be another client's by the time at which it would be removed: what is there stays", async () => {
     let taken: Awaited<ReturnType<ClientInstall['secret']>>;
     const before = async ({ verb, name }: Write) => {
@@ -121,6 +191,11 @@ describe('the former name of a Secret', () => {
     await install.whenReady(team, 'giver');
     await install.apply(team, 'giver', named('kept'));
     await install.whenReady(team, 'giver');
+    await endGraceOf('giver');
+    await until('the grace is over', async () => {
+      const { uid } = (await install.whenReady(team, 'giver')).metadata;
+      return (await install.verifiers(uid))?.verifiers.length === 1;
+    });
     expect(taken?.metadata.labels['grantry.dev/client']).toBe('taker');
     expect(await install.secret(team, 'given')).toEqual(taken);
   });
@@ -139,6 +214,9 @@ describe('the former name of a Secret', () => {
     await install.apply(team, name);
     await install.whenReady(team, name);
     await install.apply(team, name, named(`${name}-new`));
+    await until('it has its name', async () => (await install.secret(team, `${name}-new`)) !== undefined);
+    await install.whenReady(team, name);
+    await endGraceOf(name);
     const removals = () =>
       controller.writes.filter((write) => write.verb === 'delete' && write.name === `${name}-oauth`);
     await until('it was tried so often', () => removals().length === tries);

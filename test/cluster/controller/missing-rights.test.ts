@@ -44,7 +44,9 @@ const policy = (labels: Record<string, string>) => ({
 const ringPath = () => `${GRANTRY}/namespaces/${release}/signingkeys/default`;
 const secretPath = (name: string) => `/api/v1/namespaces/${release}/secrets/${name}`;
 const statusOf = async (path: string) => (await cluster.call('GET', path)).status;
-const rename = (secretName: string) => clients.apply(team, 'renamed', { auth: { clientSecret: { secretName } } });
+/** Without a grace: the former Secret is removed at once. */
+const rename = (secretName: string) =>
+  clients.apply(team, 'renamed', { auth: { clientSecret: { secretName, rotation: { gracePeriod: '0s' } } } });
 const drift = () =>
   clients.patch(`/api/v1/namespaces/${team}/secrets/drifts-oauth`, {
     metadata: { labels: { 'grantry.dev/client': 'drifts', 'app.kubernetes.io/managed-by': null } },

@@ -30,6 +30,7 @@ class Owner {
   stored: CredentialState | undefined;
   present: string | undefined;
   isOrphan = false;
+  isRenamed = false;
   staged: string | undefined;
   unwritten: string | undefined;
   isServed = true;
@@ -43,6 +44,7 @@ class Owner {
       ...this.settings,
       stored: this.stored,
       present: this.present,
+      isRenamed: this.isRenamed,
       isOrphan: this.isOrphan,
       staged: this.#stagedNewest(),
       unwritten: this.unwritten,
@@ -147,7 +149,7 @@ describe('a first secret', () => {
     owner.step({ diesBeforeWriting: true });
     owner.present = late;
     expect(owner.accepts(late)).toBe(true);
-    expect(owner.step().outcome).toBe('repaired');
+    expect([owner.step().outcome, owner.step().outcome]).toEqual(['begun', 'rotated']);
     expect([owner.accepts(owner.present), owner.accepts(late), owner.present === late]).toEqual([true, true, false]);
   });
 
@@ -379,16 +381,45 @@ describe('drift', () => {
     expect([owner.accepts(first.value), owner.accepts(old)]).toEqual([true, true]);
   });
 
-  it('in the middle of a rotation drops the secret that is not published', () => {
+  it('in the middle of a rotation leaves the staged secret its grace: it may have been published under a former name', () => {
     const owner = ownerWithSecret();
     const old = owner.present;
     owner.isServed = false;
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
-    owner.step();
+    const { next } = owner.step();
     (owner as Owner).present = owner.staged = undefined;
     expect(owner.step().outcome).toBe('repaired');
-    expect(owner.count).toBe(2);
+    expect([owner.present, next, old].map((secret) => owner.accepts(secret))).toEqual([true, true, true]);
+    owner.now += 24 * HOUR;
+    expect([owner.present, next, old].map((secret) => owner.accepts(secret))).toEqual([true, false, false]);
+  });
+
+  it('of a former name that is given again, in the middle of a rotation → what may be published under the other name works', () => {
+    const owner = ownerWithSecret();
+    const first = owner.present;
+    (owner as Owner).present = undefined;
+    const { value: second } = owner.step({ diesBeforeSettling: true });
+    [owner.present, owner.isRenamed] = [first, true];
+    expect(owner.step()).toMatchObject({ outcome: 'begun', value: first });
+    owner.isRenamed = false;
+    expect(owner.step().outcome).toBe('rotated');
+    expect([owner.present, second, first].map((secret) => owner.accepts(secret))).toEqual([true, true, true]);
+    owner.now += 24 * HOUR;
+    expect([owner.present, second, first].map((secret) => owner.accepts(secret))).toEqual([true, false, false]);
+  });
+
+  it('expires nothing before the new secret is written, by whichever leader', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    (owner as Owner).present = undefined;
+    owner.step({ diesBeforeWriting: true });
+    owner.now += 25 * HOUR;
+    expect(owner.accepts(old)).toBe(true);
+    expect(owner.step().outcome).toBe('repaired');
+    owner.now += 23 * HOUR;
     expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, true]);
+    owner.now += 1 * HOUR;
+    expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
   });
 
   it('of the present secret alone, in the middle of a rotation, publishes the staged one at once', () => {
@@ -401,7 +432,7 @@ describe('drift', () => {
     expect(owner.accepts(owner.present)).toBe(true);
   });
 
-  it('back to an older secret in its grace is repaired, and does not lengthen the grace', () => {
+  it('back to an older secret in its grace is rotated away, and does not lengthen the grace', () => {
     const owner = ownerWithSecret();
     const old = owner.present;
     owner.requests = { rotateAt: 'one', rotateNow: undefined };
@@ -409,7 +440,13 @@ describe('drift', () => {
     owner.step();
     owner.now += 23 * HOUR;
     owner.present = old;
-    expect(owner.step().outcome).toBe('repaired');
+    owner.isServed = false;
+    expect([owner.step(), owner.step()]).toMatchObject([
+      { outcome: 'begun', value: old, isRepair: true },
+      { outcome: 'kept', value: old },
+    ]);
+    owner.isServed = true;
+    expect(owner.step().outcome).toBe('rotated');
     owner.now += 2 * HOUR;
     expect([owner.accepts(owner.present), owner.accepts(old)]).toEqual([true, false]);
   });

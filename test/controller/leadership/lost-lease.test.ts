@@ -141,7 +141,7 @@ async function rotatedClient(world: World): Promise<void> {
 
 /** It was under another name before, which is written down. */
 async function renamedSecret(world: World): Promise<void> {
-  const auth = { clientSecret: { secretName: 'renamed' } };
+  const auth = { clientSecret: { secretName: 'renamed', rotation: { gracePeriod: '0s' } } };
   const { uid } = world.clients.put({
     metadata: { namespace: TEAM, name: 'web' },
     spec: { ...WITH_SECRET, auth },
@@ -232,7 +232,7 @@ describe('who loses the lease', () => {
 
   it.each([
     ['a client with a secret that is rotated', rotatedClient, [MADE, MADE, CHANGED, CHANGED, CLIENT]],
-    ['a client whose Secret got another name', renamedSecret, [CHANGED, MADE, REMOVED, CHANGED, CLIENT]],
+    ['a client whose Secret got another name', renamedSecret, [CHANGED, MADE, CHANGED, REMOVED, CHANGED, CLIENT]],
     ['verifiers of a client that is gone', abandonedVerifier, [REMOVED]],
     [
       'a ring of keys',

@@ -62,8 +62,8 @@ export class Ledger {
   readonly #writtenByUs = new Set<string>();
   /** The uids of the Secrets that a controller ever wrote. */
   readonly #touched = new Set<string>();
-  /** The uids of the Secrets that were created or taken over when their client named another one. */
-  readonly #late = new Set<string>();
+  /** The uids of the Secrets that were created when their client named another one, and did not accept their value. */
+  readonly #tooLate = new Set<string>();
   /** The term of each sender's last request. */
   readonly #terms = new Map<string, number>();
   /** What other parties staged. */
@@ -111,9 +111,9 @@ export class Ledger {
     return this.#touched.has(metadata.uid);
   }
 
-  /** Whether a Secret was created or taken over when its client named another one already. */
-  cameLate({ metadata }: KubernetesObject): boolean {
-    return this.#late.has(metadata.uid);
+  /** Whether a Secret was created when its client named another one, and did not accept its value any more. */
+  cameTooLate({ metadata }: KubernetesObject): boolean {
+    return this.#tooLate.has(metadata.uid);
   }
 
   /** When a controller last took up a cut of a client. */
@@ -200,9 +200,6 @@ export class Ledger {
     const uid = labelledUid(object);
     const client = this.#stored.clientOf(uid);
     const isFormer = client !== undefined && secretNameOf(client) !== object.metadata.name;
-    // Known fault: a write of a former name may arrive between the read of that Secret and the first write of the one that
-    // the client names now. Its value is not followed then. Where it is, it counts as the client's from then on.
-    if (isFormer && before !== undefined && manager === FIELD_MANAGER) return;
     const isNew = !this.#values.has(value);
     this.#values.add(value);
     if (manager !== FIELD_MANAGER || uid === undefined) {
@@ -227,19 +224,21 @@ export class Ledger {
     if (current?.value === value) return;
     const published = { value, sentAt: sending?.sentAt ?? now, isLate, replacedAt: undefined };
     const replaced = account.published.find((each) => each.value === (before && valueIn(before)));
-    const isRotated = replaced !== undefined && !replaced.isLate && client !== undefined && !this.#isCut(client, replaced);
+    const isRotated =
+      replaced !== undefined && !replaced.isLate && client !== undefined && !this.#isCut(client, replaced);
     if (isRotated && this.isCalm) this.#checkServed(uid, replaced, value);
     if (current !== undefined) current.replacedAt = now;
     account.published.push(published);
   }
 
-  /** Known fault: what arrives late under a name that the client names no more, a new Secret or an orphan, stays there. */
+  /** Known fault: what arrives under a name that the client does not name any more, after the grace or a cut, stays there. */
   #recordLate({ before, object, manager }: StoredChange): void {
-    const uid = labelledUid(object);
+    const uid = labelledUid(object) ?? '';
     const client = this.#stored.clientOf(uid);
-    const isTaken = before === undefined || labelledUid(before) !== uid;
-    if (manager !== FIELD_MANAGER || client === undefined || !isTaken) return;
-    if (secretNameOf(client) !== object.metadata.name) this.#late.add(object.metadata.uid);
+    if (manager !== FIELD_MANAGER || client === undefined || before !== undefined) return;
+    const isFormer = secretNameOf(client) !== object.metadata.name;
+    const isAccepted = this.#stored.accepts(uid, valueIn(object) ?? '', this.#time.now());
+    if (isFormer && !isAccepted) this.#tooLate.add(object.metadata.uid);
   }
 
   /** Where replicas accepted the value before, they accept the one that replaces it. */

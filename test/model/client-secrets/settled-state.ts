@@ -98,7 +98,6 @@ function isEndedUnderAnotherName(
   return readSecretNames(verifierSecret).some((known) => {
     const secret = stored.secret(known);
     if (secret === undefined || labelledUid(secret) !== uid) return false;
-    if (ledger.cameLate(secret)) return false;
     const isNewest = Buffer.from(newest.verifier).equals(secretVerifier(uid, valueIn(secret) ?? ''));
     return isNewest && labelledName(secret) === name;
   });
@@ -110,14 +109,16 @@ function isToldTaken({ status }: KubernetesObject): boolean {
 
 /** The Secrets of a client under other names whose value is not accepted any more. */
 function leftOver({ stored, ledger, now }: SettledStateOptions): readonly string[] {
-  const known = stored.secrets.filter((secret) => !ledger.cameLate(secret));
-  return known.flatMap((secret) => {
+  return stored.secrets.flatMap((secret) => {
     const { name, ownerReferences = [] } = secret.metadata;
     const client = stored.clientOf(labelledUid(secret));
     if (client === undefined)
       return ownerReferences.length === 0 ? [] : [`the Secret ${name} of no client is left over`];
     const isRetained = settingsOf(client).deletionPolicy === 'Retain';
-    const isInGrace = stored.accepts(client.metadata.uid, valueIn(secret) ?? '', now);
-    return isRetained || isInGrace || name === secretNameOf(client) ? [] : [`the former Secret ${name} is left over`];
+    const { uid } = client.metadata;
+    const isInGrace = stored.accepts(uid, valueIn(secret) ?? '', now);
+    return isRetained || isInGrace || ledger.cameTooLate(secret) || name === secretNameOf(client)
+      ? []
+      : [`the former Secret ${name} is left over`];
   });
 }
