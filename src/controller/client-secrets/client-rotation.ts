@@ -136,7 +136,9 @@ function continueRotation(
   const next = newestSecret(input, state);
   if (next === undefined && held === undefined) return repair(input, state);
   if (next === undefined) {
-    return { ...begin(input, input.isRenamed ? state : withoutStaged(state), present), isRepair: true };
+    // The lost secret was never published, unless another name came between.
+    const known = input.isRenamed ? state : { ...state, verifiers: state.verifiers.slice(1) };
+    return { ...begin(input, known, present), isRepair: true };
   }
   if (held !== undefined && input.staged !== next) return step(input, { outcome: 'begun', value: present, next });
   // A present secret that is not accepted is replaced at once.
@@ -178,19 +180,14 @@ function replaceOlder(input: RotationInput, state: CredentialState, present: str
   const next = isEnding(state) ? undefined : newestSecret(input, state);
   if (next === undefined) return { ...begin(input, state, present), isRepair: true };
   const store = { ...state, revision: state.revision + 1, begunAt: input.now };
-  return { ...step(input, { outcome: 'begun', value: present, next, store }), isRepair: true };
+  return step(input, { outcome: 'begun', value: present, next, store, isRepair: true });
 }
 
 /** There is no secret to stage another one beside: that is published at once. */
 function repair(input: RotationInput, state: CredentialState): RotationStep {
   const { secret, store } = begunState(input, state);
   const storeAfterWrite = publishedState(input, store);
-  return { ...step(input, { outcome: 'repaired', value: secret, store, storeAfterWrite }), isRepair: true };
-}
-
-/** The state without the verifier of a staged secret, which was never published. */
-function withoutStaged(state: CredentialState): CredentialState {
-  return isRotationPending(state) ? { ...state, verifiers: state.verifiers.slice(1) } : state;
+  return step(input, { outcome: 'repaired', value: secret, store, storeAfterWrite, isRepair: true });
 }
 
 /** Writes the newest secret: its verifier is stored, an earlier write of the owner's Secret failed. */
@@ -200,7 +197,7 @@ function writeNewest(input: RotationInput, state: CredentialState): RotationStep
   const isFirst = state.verifiers[0]?.revision === 1;
   const outcome = isFirst ? 'created' : 'repaired';
   const storeAfterWrite = isRotationPending(state) ? publishedState(input, state) : undefined;
-  return { ...step(input, { outcome, value, storeAfterWrite }), isRepair: !isFirst };
+  return step(input, { outcome, value, storeAfterWrite, isRepair: !isFirst });
 }
 
 /** The Secret was another party's for a while, and holds the client's secret again, which stays the client's. */
@@ -232,11 +229,13 @@ function step(
     store,
     storeAfterWrite,
     next,
+    isRepair = false,
     ...done
-  }: Pick<RotationStep, 'outcome' | 'value'> & Partial<Pick<RotationStep, 'store' | 'next' | 'storeAfterWrite'>>,
+  }: Pick<RotationStep, 'outcome' | 'value'> &
+    Partial<Pick<RotationStep, 'store' | 'next' | 'storeAfterWrite' | 'isRepair'>>,
 ): RotationStep {
   const last = storeAfterWrite ?? store ?? input.stored;
-  return { ...done, store, next, storeAfterWrite, isRepair: false, requeueAt: last && nextStep(input, last) };
+  return { ...done, store, next, storeAfterWrite, isRepair, requeueAt: last && nextStep(input, last) };
 }
 
 function nextStep(input: RotationInput, state: CredentialState): number | undefined {
