@@ -84,23 +84,19 @@ function faultsOfTaken(
     : [];
 }
 
-/**
- * Its names are those that the controller wrote down. What arrives late under one of them is not followed, and a cut ends the
- * secret wherever it is.
- */
+/** Its newest secret is where the controller wrote it last, under a name that it does not give any more. A cut ends that too. */
 function isEndedUnderAnotherName(
-  { metadata: { uid, name } }: KubernetesObject,
+  client: KubernetesObject,
   { stored, ledger }: Pick<SettledStateOptions, 'stored' | 'ledger'>,
 ): boolean {
+  const { uid, name } = client.metadata;
   const [newest] = stored.verifiersOf(uid)?.verifiers ?? [];
   if (newest?.expiresAt === undefined || newest.expiresAt <= ledger.cutAt(uid)) return false;
-  const verifierSecret = stored.verifierSecrets.find((each) => uidOfVerifierSecret(each) === uid);
-  return readSecretNames(verifierSecret).some((known) => {
-    const secret = stored.secret(known);
-    if (secret === undefined || labelledUid(secret) !== uid) return false;
-    const isNewest = Buffer.from(newest.verifier).equals(secretVerifier(uid, valueIn(secret) ?? ''));
-    return isNewest && labelledName(secret) === name;
-  });
+  const [last] = readSecretNames(stored.verifierSecrets.find((each) => uidOfVerifierSecret(each) === uid));
+  if (last === undefined || last === secretNameOf(client)) return false;
+  const secret = stored.secret(last);
+  if (secret === undefined || labelledUid(secret) !== uid || labelledName(secret) !== name) return false;
+  return Buffer.from(newest.verifier).equals(secretVerifier(uid, valueIn(secret) ?? ''));
 }
 
 function isToldTaken({ status }: KubernetesObject): boolean {
