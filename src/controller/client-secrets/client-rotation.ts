@@ -7,7 +7,7 @@
 // the present one. So each leader continues with the same secret, and a late write of a former leader has it as well. A
 // staged secret counts only by its verifier: a text that another party puts there never becomes the client's secret.
 
-import type { AcceptedVerifier } from '../../admission/client-secrets/client-verifier.ts';
+import { type AcceptedVerifier, VERIFIERS_MAX } from '../../admission/client-secrets/client-verifier.ts';
 import type { Random } from '../../oauth/ports/ports.ts';
 import { generateClientSecret, secretVerifier } from '../../oauth/registry/client-secret.ts';
 import type { RotationRequests } from '../reconciling/rotation-requests.ts';
@@ -168,7 +168,9 @@ function begin(input: RotationInput, state: CredentialState, present: string): R
 /** Another secret, and the state in which a rotation to it is pending: those before it do not expire by it yet. */
 function begunState(input: RotationInput, state: CredentialState) {
   const { secret, entry } = newSecret(input, state);
-  const verifiers = newestVerifiers(entry, state.verifiers);
+  // Of too many that were made and could not be written, the last one goes, and not the one that is in force.
+  const isFull = isRotationPending(state) && state.verifiers.length >= VERIFIERS_MAX;
+  const verifiers = newestVerifiers(entry, isFull ? state.verifiers.slice(1) : state.verifiers);
   return { secret, store: { ...withVerifiers(state, verifiers, input.requests), begunAt: input.now } };
 }
 

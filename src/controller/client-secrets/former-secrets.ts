@@ -13,7 +13,7 @@ import { StaleReadError } from '../reconciling/stale-read.ts';
 import { labelledClient, ownNames } from './client-secret-object.ts';
 import type { CredentialClient } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
-import { isHeldAccepted } from './secret-matching.ts';
+import { holdsSecretOf } from './secret-matching.ts';
 
 export interface FormerSecretsOptions {
   readonly api: LeaderApi;
@@ -47,6 +47,19 @@ export class FormerSecrets {
     return kept;
   }
 
+  /** Whether one under a former name holds a secret that does not expire. @param given the name that the client gives */
+  async holdCurrent(subject: CredentialSubject, given: string): Promise<boolean> {
+    const { client, state, verifiers } = subject;
+    const current = state?.verifiers.filter(({ expiresAt }) => expiresAt === undefined) ?? [];
+    for (const name of verifiers.secretNames) {
+      if (name === given) continue;
+      const found = await this.#options.api.get(SECRETS, { namespace: client.namespace, name });
+      const isOwn = found !== undefined && isLabelledFor(found, client);
+      if (isOwn && holdsSecretOf(current, subject, found)) return true;
+    }
+    return false;
+  }
+
   /** Whether the Secret under a former name stays written down, with the secrets of the client that it may hold. */
   async #isKept(subject: CredentialSubject, name: string): Promise<boolean> {
     const { object, client, manifest, state } = subject;
@@ -57,7 +70,7 @@ export class FormerSecrets {
       return isGenerated && (state?.verifiers.length ?? 0) > 1;
     }
     if (!isWrittenByController(found)) this.#reportForeign(object, found);
-    else if (isGenerated && isHeldAccepted(subject, found)) return true;
+    else if (isGenerated && holdsSecretOf(state?.verifiers ?? [], subject, found)) return true;
     // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
     else if (isGenerated || isOwnedBy(found, client)) await this.#delete(found);
     return false;

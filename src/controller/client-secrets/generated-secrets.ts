@@ -16,12 +16,12 @@ import { StaleReadError } from '../reconciling/stale-read.ts';
 import { isCutDue, type RotationOutcome, type RotationStep, rotationStep } from './client-rotation.ts';
 import { type ClientSecretObject, clientSecretObject, hasDrifted, removal } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
-import { cutCredentials, endingCredentials } from './credential-changes.ts';
+import { cutCredentials, endingCredentials, indexOfSecret } from './credential-changes.ts';
 import { type CredentialState, withSecretName } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import type { FormerSecrets } from './former-secrets.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
-import { isHeldAccepted, presentSecret, previousOf, stagedSecret } from './secret-matching.ts';
+import { presentSecret, previousOf, stagedSecret } from './secret-matching.ts';
 import type { UnchangedCheck } from './unchanged-check.ts';
 import type { VerifierSecret } from './verifier-secret.ts';
 
@@ -66,9 +66,9 @@ export class GeneratedSecrets {
   readonly #options: GeneratedSecretsOptions;
   /**
    * Secrets that this process generated and has not written yet, by uid of the client: a write that was refused or not
-   * answered is tried again with the same secret.
+   * answered is tried again with the same secret. Under another name it may have arrived.
    */
-  readonly #unwritten = new Map<string, string>();
+  readonly #unwritten = new Map<string, { readonly name: string; readonly secret: string }>();
   readonly #contested: ContestedSecrets;
 
   constructor(options: GeneratedSecretsOptions) {
@@ -95,7 +95,8 @@ export class GeneratedSecrets {
     const isRepair = !isRenamed && (isDrift || step.isRepair);
     const backoff = isRepair ? this.#contested.backoffUntil(client.uid) : undefined;
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
-    if (OF_NEW_SECRETS.includes(step.outcome)) this.#unwritten.set(client.uid, step.next ?? step.value);
+    if (OF_NEW_SECRETS.includes(step.outcome))
+      this.#unwritten.set(client.uid, { name, secret: step.next ?? step.value });
     // Before the Secret is written: a controller that continues from here knows its name.
     const names = withSecretName(verifiers.secretNames, name);
     if (step.store === undefined) await verifiers.writeDown(names);
@@ -112,6 +113,7 @@ export class GeneratedSecrets {
         return failed(writeFault(error, adviceOn({ ...subject, state: before }, present)), REFUSED_MILLISECONDS);
       }
     }
+    this.#unwritten.delete(client.uid);
     if (isRepair) this.#contested.recordRepair(client.uid);
     const after = step.storeAfterWrite ?? before;
     if (step.storeAfterWrite !== undefined) await verifiers.put(step.storeAfterWrite);
@@ -125,8 +127,8 @@ export class GeneratedSecrets {
 
   /**
    * A Secret that is not the client's has the name of the client's Secret. The owner may have lost the accepted
-   * secrets, so they expire with the grace; not after a rename to a name that is taken. A cut ends them at once: it needs
-   * no Secret to be written.
+   * secrets, so they expire with the grace. Nothing expires while the secret in force is in a Secret of a former name, as
+   * after a rename to a name that is taken. A cut ends them at once: it needs no Secret to be written.
    */
   async endWithGrace(subject: CredentialSubject): Promise<CredentialOutcome> {
     const { client, manifest, object, state, verifiers } = subject;
@@ -135,7 +137,8 @@ export class GeneratedSecrets {
     const requests = rotationRequests(object);
     const isCut = isCutDue(requests, state);
     if (isCut) await this.#assertCurrent(subject);
-    if (!isCut && isRenamedTo(name, verifiers)) return failed(secretOfAnother(name), undefined);
+    const isElsewhere = !isCut && (await this.#options.formerSecrets.holdCurrent(subject, name));
+    if (isElsewhere) return failed(secretOfAnother(name), undefined);
     const gracePeriodSeconds = gracePeriodOf(manifest);
     const ending = isCut
       ? cutCredentials(state, { now: this.#now, requests })
@@ -174,10 +177,11 @@ export class GeneratedSecrets {
     if (!isCurrent) throw new StaleReadError(`OAuthClient ${key}`);
   }
 
-  async #step(subject: CredentialSubject, { present, ownership, isRenamed }: Found): Promise<RotationStep> {
+  async #step(subject: CredentialSubject, { name, present, ownership, isRenamed }: Found): Promise<RotationStep> {
     const { object, manifest, client, state } = subject;
     const { rotation } = manifest.spec.auth.clientSecret ?? {};
     const { uid } = client;
+    const unwritten = this.#unwritten.get(uid);
     return rotationStep({
       uid,
       now: this.#now,
@@ -190,7 +194,7 @@ export class GeneratedSecrets {
       isRenamed,
       isOrphan: ownership === 'orphan',
       staged: stagedSecret(subject, present),
-      unwritten: this.#unwritten.get(uid),
+      unwritten: unwritten?.name === name ? unwritten.secret : undefined,
       isServed: state?.begunAt !== undefined && (await this.#options.isServed(object, state, state.begunAt)),
     });
   }
@@ -215,8 +219,6 @@ export class GeneratedSecrets {
    * @returns milliseconds until the client is due again; undefined when only a change makes it due
    */
   #finish(subject: CredentialSubject, step: RotationStep, written: KubernetesObject | undefined): number | undefined {
-    const { uid } = subject.client;
-    this.#unwritten.delete(uid);
     // While a rotation is pending, each reconcile observes the replicas.
     if (subject.state?.begunAt === undefined) {
       this.#options.unchangedCheck.record(subject, written?.metadata.resourceVersion, { dueAt: step.requeueAt });
@@ -263,8 +265,11 @@ function gracePeriodOf({ spec }: OAuthClientManifest): number {
 
 /** Advice to the owner of a Secret that cannot be written, for the message of the condition. */
 function adviceOn(subject: CredentialSubject, present: KubernetesObject | undefined): string {
+  const held = presentSecret(subject, present);
+  const isDead =
+    held !== undefined && indexOfSecret(subject.client.uid, held, subject.state?.verifiers ?? []) === undefined;
   return [
-    ...(isHeldAccepted(subject, present) === false ? [' The client secret in it is not accepted any more.'] : []),
+    ...(isDead ? [' The client secret in it is not accepted any more.'] : []),
     ...(present?.immutable === true ? [' It is immutable: delete it, and the controller creates a new one.'] : []),
   ].join('');
 }

@@ -23,16 +23,10 @@ export function presentSecret(
   { client, manifest, state }: CredentialSubject,
   secret: KubernetesObject | undefined,
 ): string | undefined {
-  const usable = (key: string) => usableText(secret, key);
-  const current = usable(clientSecretKeys(manifest.spec).clientSecret);
-  const earlier = (secret === undefined ? [] : ownNames(secret, 'data'))
-    .filter((key) => !key.endsWith(STAGED_SUFFIX))
-    .flatMap((key) => usable(key) ?? [])
-    .slice(0, TEXTS_MAX);
+  const current = usableText(secret, clientSecretKeys(manifest.spec).clientSecret);
+  const texts = secretTexts({ manifest }, secret);
   const find = (verifiers: readonly AcceptedVerifier[]) =>
-    [...(current === undefined ? [] : [current]), ...earlier].find(
-      (text) => indexOfSecret(client.uid, text, verifiers) !== undefined,
-    );
+    texts.find((text) => indexOfSecret(client.uid, text, verifiers) !== undefined);
   const [newest, ...older] = state?.verifiers ?? [];
   return find(newest === undefined ? [] : [newest]) ?? current ?? find(older);
 }
@@ -50,11 +44,23 @@ export function stagedSecret(
   return texts.slice(0, TEXTS_MAX).find((text) => matches(newest, client.uid, text));
 }
 
-/** Whether the client secret in a Secret of the owner is accepted; undefined where there is none. */
-export function isHeldAccepted(subject: CredentialSubject, secret: KubernetesObject | undefined): boolean | undefined {
-  const held = presentSecret(subject, secret);
-  if (held === undefined || subject.state === undefined) return undefined;
-  return indexOfSecret(subject.client.uid, held, subject.state.verifiers) !== undefined;
+/** Whether a Secret of the owner holds a secret of these verifiers, under the client's key or a former one. */
+export function holdsSecretOf(
+  verifiers: readonly AcceptedVerifier[],
+  { client, manifest }: CredentialSubject,
+  secret: KubernetesObject,
+): boolean {
+  return secretTexts({ manifest }, secret).some((text) => indexOfSecret(client.uid, text, verifiers) !== undefined);
+}
+
+/** What may be a client secret: the text under the client's key, and those that the controller wrote, a few at most. */
+function secretTexts(
+  { manifest }: Pick<CredentialSubject, 'manifest'>,
+  secret: KubernetesObject | undefined,
+): readonly string[] {
+  const { clientSecret } = clientSecretKeys(manifest.spec);
+  const own = secret === undefined ? [] : ownNames(secret, 'data').filter((key) => !key.endsWith(STAGED_SUFFIX));
+  return [...new Set([clientSecret, ...own])].flatMap((key) => usableText(secret, key) ?? []).slice(0, TEXTS_MAX);
 }
 
 /** The secret before the one that a step publishes, where the owner asks for a key for it and its value is known. */

@@ -408,6 +408,14 @@ describe('drift', () => {
     expect([owner.present, second, first].map((secret) => owner.accepts(secret))).toEqual([true, false, false]);
   });
 
+  it('that each of many leaders repairs and cannot write → the secret in force stays accepted', () => {
+    const owner = ownerWithSecret();
+    const old = owner.present;
+    (owner as Owner).present = undefined;
+    for (let leader = 0; leader < 2 * VERIFIERS_MAX; leader++) owner.step({ diesBeforeWriting: true });
+    expect([owner.count, owner.accepts(old)]).toEqual([VERIFIERS_MAX, true]);
+  });
+
   it('expires nothing before the new secret is written, by whichever leader', () => {
     const owner = ownerWithSecret();
     const old = owner.present;

@@ -30,6 +30,7 @@ import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
 import { leaderOver, UNPLAYED } from '../leader.ts';
 
+const HOUR = 3_600_000;
 const RELEASE = 'grantry-system';
 const TEAM = 'team';
 const MACHINE = { grantTypes: ['client_credentials'], scopes: [`${TEAM}/read`] };
@@ -409,10 +410,60 @@ it('a client with many former Secrets in their grace → at most eight reads of 
     reads.push(install.reads.length - before);
   }
   expect([reads[2], Math.max(...reads), install.errors]).toEqual([3, 8, []]);
-  await vi.advanceTimersByTimeAsync(25 * 3_600_000);
+  await vi.advanceTimersByTimeAsync(25 * HOUR);
   const left = names.filter((name) => install.secrets.get(`${TEAM}/${name}`) !== undefined);
   // Eight names are written down.
   expect([left, install.errors]).toEqual([[...names.slice(0, 4), 'name-11'], []]);
+});
+
+/** A client with a generated secret whose grace of the one before is over, and which gives another name then. */
+async function renamed(clientSecret: object): Promise<void> {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(25 * HOUR);
+  install.namesItsManager('web-oauth');
+  install.declare({ ...MACHINE, auth: { clientSecret } });
+}
+
+function valueIn(name: string): unknown {
+  return fieldsOf(install.secrets.get(`${TEAM}/${name}`)?.data)['client-secret'];
+}
+
+it('a name that is taken, also in the moment in which it is written → ends nothing, until the secret in force is gone', async () => {
+  await renamed({ secretName: 'taken' });
+  install.whileRead = () => install.secrets.put({ metadata: { namespace: TEAM, name: 'taken' } });
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect([install.whileRead, install.said.at(-1), install.accepted]).toEqual([undefined, 'SecretNotOwned', ['3', '2']]);
+  install.secrets.delete(`${TEAM}/web-oauth`);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect([install.accepted, install.errors]).toEqual([['3~', '2~'], []]);
+});
+
+it('a former name that is given again before the other one is noted as written → each Secret has a value of its own', async () => {
+  await renamed({ secretName: 'other' });
+  const verifiers = { namespace: RELEASE, name: verifierSecretName('uid-web') };
+  install.onItsWay = () => {
+    install.onItsWay = () => {
+      install.namesItsManager('other');
+      install.declare(MACHINE);
+      install.releaseSecrets.put({ metadata: verifiers });
+    };
+  };
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(install.onItsWay).toBeUndefined();
+  expect(valueIn('other')).not.toBe(valueIn('web-oauth'));
+  await vi.advanceTimersByTimeAsync(25 * HOUR);
+  expect([install.secrets.get(`${TEAM}/other`), install.accepted, install.errors]).toEqual([undefined, ['4'], []]);
+});
+
+it('a former Secret with another text under the key that the client names now → stays for its grace', async () => {
+  const text = Buffer.from('r'.repeat(40)).toString('base64');
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(1000);
+  const data = install.secrets.get(`${TEAM}/web-oauth`)?.data;
+  install.secrets.put({ metadata: { namespace: TEAM, name: 'web-oauth' }, data: { ...fieldsOf(data), cookie: text } });
+  await renamed({ secretName: 'other', keys: { clientSecret: 'cookie' } });
+  await vi.advanceTimersByTimeAsync(1000);
+  expect([valueIn('web-oauth'), install.accepted]).toEqual([expect.any(String), ['3', '2~']]);
 });
 
 it('a client that goes on to a Secret of its owner which is not there → the former Secret is removed once it is', async () => {

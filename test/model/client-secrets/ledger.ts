@@ -2,7 +2,7 @@
 // writes down what breaks a promise.
 //
 // - Nothing is written without the lease.
-// - A Secret of another owner is never written or removed.
+// - A Secret of another owner is never written or removed, nor one whose value is accepted removed.
 // - There is one value for each rotation, a leader makes one secret for it at most, and no other party makes it.
 // - What stands under the key of the owner's Secret is accepted, by each replica before it can be read where it replaces
 //   another value, and until its grace is over or it is cut. This holds at each moment as long as no other party disturbs a
@@ -187,6 +187,8 @@ export class Ledger {
     const [uid, name] = [labelledUid(before), labelledName(before)];
     if (isDeletion) {
       if (uid === undefined || !this.wrote(before)) this.#fault(`${key}, of another owner, is removed`);
+      const isInGrace = this.isCalm && this.#stored.accepts(uid ?? '', valueIn(before) ?? '', this.#time.now());
+      if (isInGrace && this.#stored.clientOf(uid) !== undefined) this.#fault(`${key} is removed in its grace`);
       return;
     }
     const isOwn = uid !== undefined && uid === labelledUid(object);
@@ -208,10 +210,12 @@ export class Ledger {
     }
     this.#writtenByUs.add(object.metadata.uid);
     if (this.#staged.has(value)) this.#fault(`${key} has the value that another party staged`);
-    if (isFormer) return;
     const account = this.#account(uid);
     const current = account.published.at(-1);
     const now = this.#time.now();
+    // For its writer it is published, and the grace of the one before begins.
+    if (isFormer && current !== undefined && current.value !== value) current.replacedAt ??= now;
+    if (isFormer) return;
     if (isNew) account.made += 1;
     // A former leader's write. In a rotation the next leader has the same secret; a first one, and one after a cut, it
     // replaces by its own, whose grace began when that was made.
@@ -227,7 +231,7 @@ export class Ledger {
     const isRotated =
       replaced !== undefined && !replaced.isLate && client !== undefined && !this.#isCut(client, replaced);
     if (isRotated && this.isCalm) this.#checkServed(uid, replaced, value);
-    if (current !== undefined) current.replacedAt = now;
+    if (current !== undefined) current.replacedAt ??= now;
     account.published.push(published);
   }
 
