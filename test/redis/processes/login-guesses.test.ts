@@ -13,7 +13,7 @@ import { redisStores } from '../../../src/redis/stores.ts';
 import { type Grantry, PKCE, startGrantry } from '../../grantry.ts';
 import { hidden, TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
 import { aClient } from '../../oauth/a-client.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const AT_ONCE = 50;
@@ -26,7 +26,7 @@ describeRedis('guesses at one name from many addresses', () => {
   let grantry: Grantry;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server, { clockOffset: () => grantry.clock.now() - Date.now() });
+    connection = await connectPatiently(server, { clockOffset: () => grantry.clock.now() - Date.now() });
     // The cheapest hash that a users file may hold.
     const passwordHash = await hash('correct horse battery', { memoryCost: 7168, timeCost: 1, parallelism: 1 });
     grantry = await startGrantry({

@@ -8,7 +8,7 @@ import type { Script } from '../../../src/redis/scripts/script.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import type { RedisCredentials } from '../../../src/redis/topology/connection-maker.ts';
 import type { StoreWorld } from '../../contracts/store-world.ts';
-import { connectTo } from './connect.ts';
+import { connectPatiently } from './patience.ts';
 
 /** Longer than what a test does between two reads of the clock takes on a busy machine. */
 const TICK = 900;
@@ -49,7 +49,7 @@ export function redisWorlds(
   return {
     async makeStores() {
       const credentials = () => server().user ?? {};
-      connecting ??= connectTo(server(), { clockOffset: () => offset, credentials });
+      connecting ??= connectPatiently(server(), { clockOffset: () => offset, credentials });
       const connection = wrap(await connecting);
       worlds += 1;
       const keys = new RedisKeys(`${WORLD}${worlds}:`);

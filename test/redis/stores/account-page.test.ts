@@ -9,7 +9,7 @@ import type { TestClock } from '../../grantry.ts';
 import { type AccountWorld, anAccountWorld, entriesOf, formOf, SHOP } from '../../http/account/account-world.ts';
 import { API, TokenCalls } from '../../http/protocol/token-calls.ts';
 import { until } from '../../until.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { startCluster } from '../setup/redis-cluster.ts';
 import { describeRedis, startRedis } from '../setup/servers.ts';
 
@@ -26,7 +26,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
     let worlds = 0;
     beforeAll(async () => {
       servers = await start();
-      connection = await connectTo(servers, {
+      connection = await connectPatiently(servers, {
         clockOffset: () => (clock === undefined ? 0 : clock.now() - Date.now()),
       });
     });
