@@ -5,7 +5,7 @@ import type { ConnectionOptions, ManagedConnection } from '../../../src/redis/co
 import { newDeadline } from '../../../src/redis/link/deadline.ts';
 import { connectTo, methodsOf } from './connect.ts';
 
-/** By how much every deadline is later; milliseconds. */
+/** By how much every deadline is later, and for how long a server may be silent; milliseconds. */
 const PATIENCE = 10_000;
 
 /** Connects as `connectTo` does. Not where Redis is made to fail: an action whose answer is lost may end only then. */
@@ -13,7 +13,7 @@ export async function connectPatiently(
   server: { readonly url: string },
   options: Omit<ConnectionOptions, 'target'> = {},
 ): Promise<ManagedConnection> {
-  return patient(await connectTo(server, options));
+  return patient(await connectTo(server, Object.assign({ socketTimeout: PATIENCE }, options)));
 }
 
 /** A connection whose actions have so much more time than those of the product. */
