@@ -113,7 +113,7 @@ describe('a file of the size that is parsed on the main thread', () => {
       }),
       { numRuns: 50 },
     );
-  }, 60_000);
+  });
 
   it('with an alias of a word as key is read', () => {
     expect(values('a: &a b\nc: {? *a : 1}')).toEqual([{ a: 'b', c: { b: 1 } }]);

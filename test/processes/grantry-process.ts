@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '../..');
 const GRANTRY = [join(ROOT, 'src/main.ts')];
-const PATIENCE_MILLISECONDS = 60_000;
+const PATIENCE_MILLISECONDS = 45_000;
 
 const running = new Set<ChildProcess>();
 process.on('exit', () => {

@@ -97,7 +97,7 @@ for (const [name, start] of DEPLOYMENTS) {
     beforeAll(async () => {
       server = await start();
       connection = await connectPatiently(server, { clockOffset: () => now });
-    }, 30_000);
+    });
     afterAll(async () => {
       await connection.close();
       await server.stop();

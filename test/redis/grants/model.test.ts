@@ -81,7 +81,7 @@ describeRedis('any history of grants over a Redis Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 30_000);
+  });
   afterAll(() => cluster.stop());
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
@@ -100,7 +100,7 @@ describeRedis('any history of grants over Redis under Sentinels', () => {
   let redis: ReplicatedRedis;
   beforeAll(async () => {
     redis = await startReplicated();
-  }, 30_000);
+  });
   afterAll(() => redis.stop());
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
