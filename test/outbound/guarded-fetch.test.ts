@@ -217,7 +217,8 @@ describe('slowness', () => {
     };
     const startedAt = performance.now();
     expect(await faultOf(guardedFetch({ limit: LIMIT }).json(host.uri()))).toBe('timeout');
-    expect(performance.now() - startedAt).toBeLessThan(5 * LIMIT);
+    // The bytes never end: a limit between two of them would not, either, and a busy machine does.
+    expect(performance.now() - startedAt).toBeLessThan(25 * LIMIT);
     await until('the connection is closed', async () => (await host.connections()) === 0);
   });
 
