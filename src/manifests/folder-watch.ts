@@ -20,10 +20,22 @@ const POLL_MILLISECONDS = 2_000;
 /** The poll interval while a directory has no watcher because the system refused one. */
 const FAST_POLL_MILLISECONDS = 100;
 
+export interface FolderWatchParts {
+  readonly root: string;
+  /** Called with every new state after the first, sequentially; must not throw. */
+  readonly onChange: (contents: FolderContents) => void;
+  /** How far apart two scans are that have to agree; milliseconds, default 25. */
+  readonly settle?: number;
+  /** The pause between scans that no event asks for; milliseconds, default 2000. */
+  readonly poll?: number;
+}
+
 /** Watches one folder until closed. */
 export class FolderWatch {
   readonly #root: string;
   readonly #onChange: (contents: FolderContents) => void;
+  readonly #settle: number;
+  readonly #pollPause: number;
   readonly #watchers = new Map<string, FSWatcher>();
   #contents: FolderContents = { files: new Map(), directories: new Set(), faults: [] };
   #debounce: NodeJS.Timeout | undefined;
@@ -33,10 +45,11 @@ export class FolderWatch {
   #watchFailed = false;
   #closed = false;
 
-  /** @param onChange called with every new state after the first, sequentially; must not throw */
-  constructor({ root, onChange }: { root: string; onChange: (contents: FolderContents) => void }) {
+  constructor({ root, onChange, settle = SETTLE_MILLISECONDS, poll = POLL_MILLISECONDS }: FolderWatchParts) {
     this.#root = root;
     this.#onChange = onChange;
+    this.#settle = settle;
+    this.#pollPause = poll;
   }
 
   /** Begins to watch. @returns the first scan */
@@ -84,7 +97,7 @@ export class FolderWatch {
     this.#follow(seen);
     if (sameContents(seen, this.#contents)) return;
     for (let scans = 1; scans < SETTLE_SCANS; scans++) {
-      await sleep(SETTLE_MILLISECONDS);
+      await sleep(this.#settle);
       const again = await readFolder(this.#root);
       const settled = sameContents(seen, again);
       seen = again;
@@ -139,7 +152,7 @@ export class FolderWatch {
         this.#scan();
         void this.#scanning.then(() => this.#schedulePoll());
       },
-      this.#watchFailed ? FAST_POLL_MILLISECONDS : POLL_MILLISECONDS,
+      this.#watchFailed ? FAST_POLL_MILLISECONDS : this.#pollPause,
     );
     this.#poll.unref();
   }

@@ -46,7 +46,7 @@ describeJava('oauth2-oidc-sdk of Nimbus', () => {
     compileJava(join(import.meta.dirname, 'java/NimbusClient.java'), world.maker.folder);
     onDemand = await world.start({ clients });
     required = await world.start({ clients, dpopNonce: 'required' });
-  }, 60_000);
+  });
   afterAll(() => world.maker.remove());
 
   /** What the program prints. */

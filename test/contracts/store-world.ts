@@ -7,7 +7,7 @@ export interface StoreWorld {
   /** Epoch milliseconds, as the stores see them. */
   now(): number;
   advance(milliseconds: number): void;
-  /** The smallest step that surely shows: 1 where the clock stands still by itself, more where real time runs under it. */
+  /** The smallest step that shows. */
   readonly tick: number;
   dispose(): Promise<void>;
 }

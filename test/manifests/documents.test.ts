@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { FieldPath } from '../../src/admission/kinds/field-path.ts';
 import { parseFile } from '../../src/manifests/documents.ts';
 import { placeIn } from '../../src/manifests/outline.ts';
-import { blockedMilliseconds, COSTLY_BEFORE, costlyYaml } from './costly-yaml.ts';
+import { blockedMilliseconds, COSTLY_BEFORE, costlyYaml, threadMilliseconds } from './costly-yaml.ts';
 
 function parse(text: string | Uint8Array, file = 'a.yaml') {
   return parseFile(file, typeof text === 'string' ? Buffer.from(text) : text);
@@ -80,9 +80,8 @@ describe('a file that cannot be used is a fault and nothing worse', () => {
   });
 
   it('reads many keys in linear time', () => {
-    const begin = performance.now();
-    expect(values(Array.from({ length: 50_000 }, (_, index) => `k${index}: v`).join('\n'))).toHaveLength(1);
-    expect(performance.now() - begin).toBeLessThan(10_000);
+    const text = Array.from({ length: 50_000 }, (_, index) => `k${index}: v`).join('\n');
+    expect(threadMilliseconds(() => expect(values(text)).toHaveLength(1))).toBeLessThan(10_000);
   });
 
   it('whatever the text is', () => {
@@ -113,7 +112,7 @@ describe('a file of the size that is parsed on the main thread', () => {
       }),
       { numRuns: 50 },
     );
-  }, 60_000);
+  });
 
   it('with an alias of a word as key is read', () => {
     expect(values('a: &a b\nc: {? *a : 1}')).toEqual([{ a: 'b', c: { b: 1 } }]);

@@ -6,10 +6,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../free-port.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const GRANTRY = [join(ROOT, 'src/main.ts')];
-const PATIENCE_MILLISECONDS = 60_000;
+const PATIENCE_MILLISECONDS = 45_000;
 
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
@@ -111,9 +112,12 @@ export async function grantry(args: readonly string[], options: ProcessOptions =
   return { code, output: started.output, errors: started.errors };
 }
 
-/** `grantry dev` on a free port, ready to be used. */
+/**
+ * `grantry dev` on a free port, ready to be used. The port is none that the system hands out: of those, another process may
+ * have got it, for a connection of its own, by the time that the test starts grantry there again.
+ */
 export async function startDev(directory: string, args: readonly string[] = [], options: ProcessOptions = {}) {
-  const grantry = new GrantryProcess(['dev', directory, '--port', '0', ...args], options);
+  const grantry = new GrantryProcess(['dev', directory, '--port', `${await freePort()}`, ...args], options);
   const [, issuer = ''] = await grantry.printed(/Issuer +(\S+)/);
   const [, admin = ''] = await grantry.printed(/Admin +(http:\S+)\/readyz/);
   // A further replica on one Redis has the issuer of the first, and a port of its own.

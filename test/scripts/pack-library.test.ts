@@ -51,7 +51,7 @@ beforeAll(() => {
   write('package.json', { name: 'consumer', private: true, type: 'module' });
   const tarballs = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
   run('npm', ['install', '--offline', '--no-audit', '--no-fund', ...tarballs.map((name) => `./${name}`)]);
-}, 60_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -84,6 +84,8 @@ export interface ConnectionOptions {
   readonly acknowledgement?: Acknowledgement | undefined;
   /** The distance of the test clock in milliseconds; absent in production. */
   readonly clockOffset?: () => number;
+  /** How long a server may owe a reply before its connection is closed, in milliseconds; absent in production. */
+  readonly socketTimeout?: number;
 }
 
 /** How many revocations are replayed at a time. */
@@ -101,12 +103,13 @@ class Connection implements ManagedConnection {
   readonly #recentRevocations = new RecentRevocations({ clock: STOPWATCH });
   readonly #listeners = new Set<() => void>();
 
-  constructor({ target, credentials = () => ({}), acknowledgement, clockOffset = () => 0 }: ConnectionOptions) {
+  constructor(options: ConnectionOptions) {
+    const { target, credentials = () => ({}), acknowledgement, clockOffset = () => 0, socketTimeout } = options;
     this.allowsCrossSlot = target.form !== 'cluster';
     const database = target.form === 'cluster' ? 0 : target.database;
     this.#servers = openServers({
       target,
-      connections: connectionMaker({ tls: target.tls, database }, credentials),
+      connections: connectionMaker({ tls: target.tls, database, socketTimeout }, credentials),
       clock: STOPWATCH,
       onReady: () => {
         for (const listener of this.#listeners) listener();

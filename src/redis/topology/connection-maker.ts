@@ -30,9 +30,16 @@ export interface ConnectionMaker {
   toPrimary(target: Extract<RedisTarget, { form: 'sentinel' }>, lasting: boolean): Redis;
 }
 
+export interface ConnectionSettings {
+  readonly tls: boolean;
+  readonly database: number;
+  /** A socket on which a reply is overdue for so long is closed, in the handshake too; milliseconds, 1000 by default. */
+  readonly socketTimeout?: number | undefined;
+}
+
 /** Makes connections. @param credentials may throw: then the last ones are used again */
 export function connectionMaker(
-  { tls, database }: { readonly tls: boolean; readonly database: number },
+  { tls, database, socketTimeout = SOCKET_TIMEOUT }: ConnectionSettings,
   credentials: () => RedisCredentials,
 ): ConnectionMaker {
   let last = credentials();
@@ -60,6 +67,7 @@ export function connectionMaker(
     let isInDatabase = true;
     const redis: Redis = new Redis({
       ...BEHAVIOUR,
+      socketTimeout,
       ...identity(current(), tls),
       ...where({ isFit: () => isInDatabase }),
       db: database,
@@ -85,6 +93,7 @@ export function connectionMaker(
     const { sentinelPassword: password, ...credentials } = current();
     return new Redis({
       ...BEHAVIOUR,
+      socketTimeout,
       commandTimeout: BEHAVIOUR.connectTimeout,
       enableReadyCheck: false,
       retryStrategy: null,
@@ -112,14 +121,14 @@ export function connectionMaker(
   };
 }
 
+const SOCKET_TIMEOUT = 1000;
+
 const BEHAVIOUR = {
   protocol: 2,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   connectTimeout: 500,
-  // A socket on which a reply is overdue for so long is closed, in the handshake too.
-  socketTimeout: 1000,
   disconnectTimeout: 100,
   maxLoadingRetryTime: 100,
   connectionName: 'grantry',

@@ -38,7 +38,7 @@ it('a Secret that stood in the way of the pepper, and went before it was read, i
     metrics: { reconciled: () => {} },
   });
   secrets.start();
-  await until('it is there', () => releaseSecrets.get(`auth/${PEPPER_SECRET.name}`) !== undefined, 2000);
+  await until('it is there', () => releaseSecrets.get(`auth/${PEPPER_SECRET.name}`) !== undefined);
   await secrets.stop();
 });
 
@@ -61,11 +61,11 @@ it('an install that is upgraded gets a password for redis.dev, keeps it through 
   const name = `auth/${REDIS_SECRET.name}`;
   const password = () => textOfSingle(releaseSecrets.get(name), REDIS_SECRET);
   secrets.start();
-  await until('it is there', () => password() !== undefined, 2000);
+  await until('it is there', () => password() !== undefined);
   const before = password();
   expect(before).toMatch(/^[\w-]{43}$/);
   releaseSecrets.delete(name);
-  await until('it is back', () => password() !== undefined, 2000);
+  await until('it is back', () => password() !== undefined);
   expect([password(), reported]).toEqual([before, []]);
   await secrets.stop();
 });

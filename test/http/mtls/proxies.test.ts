@@ -224,7 +224,7 @@ describe.each(Object.entries(PROXIES))('behind %s', (_, proxy) => {
     });
     running.push(child);
     await until('the proxy answers', () => succeeds(ask()), 20_000);
-  }, 30_000);
+  });
 
   function ask(certificate?: typeof job, headers: Readonly<Record<string, string>> = {}) {
     const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'team.job' }).toString();

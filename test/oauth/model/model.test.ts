@@ -7,5 +7,5 @@ import { runModel } from './model-run.ts';
 describe('any history of grants over memory stores', () => {
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
     await runModel('memory stores', async (clock) => ({ replicas: [memoryStores({ clock })] }), { runs: 60 });
-  }, 60_000);
+  });
 });

@@ -20,7 +20,7 @@ describe('draining', () => {
     const over = drain({
       draining: server.draining,
       // A busy machine takes its time for the two requests that come meanwhile.
-      drainDelaySeconds: 2,
+      drainDelaySeconds: 5,
       servers: [server.public, server.admin],
       log,
     });
@@ -109,7 +109,9 @@ function processThat(does: string) {
   return source;
 }
 
-async function run(source: string, onReady: (kill: (signal: NodeJS.Signals) => void) => void) {
+type OnOutput = (kill: (signal: NodeJS.Signals) => void) => void;
+
+async function run(source: string, onReady: OnOutput, onDraining: OnOutput = () => {}) {
   const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
     cwd: new URL('../../..', import.meta.url),
   });
@@ -118,8 +120,12 @@ async function run(source: string, onReady: (kill: (signal: NodeJS.Signals) => v
     output += chunk;
   });
   child.stdout.on('data', (chunk) => {
-    if (`${output}${chunk}`.includes('ready') && !output.includes('ready')) onReady((signal) => child.kill(signal));
+    const before = output;
     output += chunk;
+    const isNew = (word: string) => output.includes(word) && !before.includes(word);
+    for (const [word, on] of [['ready', onReady] as const, ['draining', onDraining] as const]) {
+      if (isNew(word)) on((signal) => child.kill(signal));
+    }
   });
   // What it said is all there only when its streams are closed, too.
   const [code] = await once(child, 'close');
@@ -135,10 +141,12 @@ describe('a process', () => {
   });
 
   it('ends at once on the second signal', async () => {
-    const { code } = await run(processThat('').replace('DELAY', '60'), (kill) => {
-      kill('SIGTERM');
-      setTimeout(200).then(() => kill('SIGTERM'));
-    });
+    const { code } = await run(
+      processThat('').replace('DELAY', '60'),
+      (kill) => kill('SIGTERM'),
+      // One that comes before the first one was handled is no second one.
+      (kill) => kill('SIGTERM'),
+    );
     expect(code).toBe(1);
   });
 

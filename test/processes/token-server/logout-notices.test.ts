@@ -72,12 +72,15 @@ async function countOf(world: World, outcome: string): Promise<number> {
   return Number(count);
 }
 
-/** Waits for one notice. The clock stands: after a try that fails it goes on beyond the longest pause, for the next one. */
-async function delivery(world: World): Promise<void> {
+/**
+ * Waits until one notice has ended so. The clock stands: after a try that fails it goes on beyond the longest pause, for the
+ * next one.
+ */
+async function ended(world: World, outcome: string): Promise<void> {
   let failures = 0;
-  await until('the notice is there', async () => {
-    if ((await countOf(world, 'delivered')) === 1) return true;
+  await until(`the notice is ${outcome}`, async () => {
     const failed = await countOf(world, 'failed');
+    if ((await countOf(world, outcome)) === 1) return true;
     if (failed > failures) {
       failures = failed;
       world.advance(LONGEST_PAUSE);
@@ -93,7 +96,7 @@ describe('the host of a client', () => {
     const { world, browser } = await aNoticeWorld(uri);
     const [session] = await world.stores.sessions.list(world.subject('alice'));
     await signOut(browser);
-    await delivery(world);
+    await ended(world, 'delivered');
     const [{ request, body } = { request: undefined, body: '' }] = notices;
     expect(notices).toHaveLength(1);
     expect([request?.method, request?.url]).toEqual(['POST', '/backchannel?a=b']);
@@ -125,7 +128,7 @@ describe('the host of a client', () => {
     const { notices, uri } = await aHost(answer);
     const { world, browser } = await aNoticeWorld(uri);
     await signOut(browser);
-    await until('the try is counted', async () => (await countOf(world, outcome)) === 1);
+    await ended(world, outcome);
     expect(notices).toHaveLength(1);
   });
 
@@ -164,7 +167,7 @@ describe('the host of a client', () => {
     const { world, browser } = await aNoticeWorld(uri);
     const page = await browser.get(openidPath(world, { prompt: 'login' }));
     expect((await submitLogin(browser, page, 'bob')).status).toBe(303);
-    await delivery(world);
+    await ended(world, 'delivered');
     expect(notices).toHaveLength(1);
     const { sub } = decodeJwt(new URLSearchParams(notices[0]?.body).get('logout_token') ?? '');
     expect(sub).toBe(world.subject('alice'));
@@ -177,7 +180,7 @@ describe('the host of a client', () => {
     const page = await browser.get(openidPath(world, { prompt: 'login' }));
     await submitLogin(browser, page);
     await signOut(browser);
-    await delivery(world);
+    await ended(world, 'delivered');
     expect(notices).toHaveLength(1);
   });
 });

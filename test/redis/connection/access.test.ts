@@ -78,7 +78,7 @@ describeRedis('a Redis with TLS and a password', () => {
       }
     });
     expect(unheard).toEqual([]);
-  }, 30_000);
+  });
 
   it('is reached again after a certificate and a key that were no pair', async () => {
     const stranger = mkdtempSync(join(tmpdir(), 'grantry-pair-'));
@@ -110,7 +110,7 @@ describeRedis('a Redis with TLS and a password', () => {
     await server.command('CONFIG', 'SET', 'requirepass', 'second');
     password = 'second';
     await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await until('it answers', () => succeeds(connection.run({ script: PING, keys: ['{s000}:x'] })), 2000);
+    await until('it answers', () => succeeds(connection.run({ script: PING, keys: ['{s000}:x'] })));
     await connection.close();
     await server.command('CONFIG', 'SET', 'requirepass', 'first');
   });
@@ -157,7 +157,7 @@ describeRedis('Sentinels with a password', () => {
   let redis: ReplicatedRedis;
   beforeAll(async () => {
     redis = await startReplicated({ sentinelPassword: 'sentinels' });
-  }, 30_000);
+  });
   afterAll(async () => {
     await redis?.stop();
     rmSync(folder, { recursive: true });

@@ -21,7 +21,7 @@ describeRedis('stores whose replicas have to acknowledge', () => {
     redis = await startReplicated();
     connection = await connectTo(redis, { acknowledgement: { replicas: 2, timeout: 500 } });
     stores = redisStores({ connection, keys: new RedisKeys('grantry:') });
-  }, 30_000);
+  });
   afterEach(() => resumed());
   afterAll(async () => {
     await connection.close();

@@ -173,7 +173,7 @@ describeRedis('Sentinel as the guide has it', () => {
     } finally {
       await redis.stop();
     }
-  }, 60_000);
+  });
 });
 
 describeRedis('a Cluster as the guide has it', () => {
@@ -189,5 +189,5 @@ describeRedis('a Cluster as the guide has it', () => {
     } finally {
       await cluster.stop();
     }
-  }, 60_000);
+  });
 });

@@ -51,7 +51,7 @@ describeRedis('a primary that was made a replica of another server', () => {
   ])('is left once it has refused %s', async (_what, servesOldData, ask) => {
     await server.command('CONFIG', 'SET', 'replica-serve-stale-data', servesOldData);
     await server.command('REPLICAOF', 'NO', 'ONE');
-    await connection.ready(5000);
+    await connection.ready(15_000);
     let reconnects = 0;
     connection.onReconnect(() => {
       reconnects += 1;

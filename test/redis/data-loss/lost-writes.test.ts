@@ -140,7 +140,7 @@ describeRedis('what a fail-over has lost', () => {
         await replica.delivery.sweep();
         await delivered(alert);
       });
-      await own.ready(5000);
+      await own.ready(15_000);
       await own.replayRevocations('all');
       expect(told(alert, replica, await swept(alert))).toBe(1);
     });

@@ -21,8 +21,8 @@ import {
   sampleGrant,
   uniqueId,
 } from '../../contracts/sample-grants.ts';
-import { connectTo } from '../setup/connect.ts';
 import { frozen } from '../setup/frozen-time.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { startCluster } from '../setup/redis-cluster.ts';
 import { describeRedis, startRedis } from '../setup/servers.ts';
 
@@ -96,8 +96,8 @@ for (const [name, start] of DEPLOYMENTS) {
     const outcomes = new Set<string>();
     beforeAll(async () => {
       server = await start();
-      connection = await connectTo(server, { clockOffset: () => now });
-    }, 30_000);
+      connection = await connectPatiently(server, { clockOffset: () => now });
+    });
     afterAll(async () => {
       await connection.close();
       await server.stop();

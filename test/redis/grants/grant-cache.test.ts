@@ -6,7 +6,7 @@ import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { GrantCache } from '../../../src/redis/grants/grant-cache.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, rotateRequest } from '../../contracts/sample-grants.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, startRedis } from '../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
@@ -40,7 +40,7 @@ it('the watermarks of a grant are those of the client that presents it, each tim
 describeRedis('a grant whose subject is known', () => {
   it('is gone all the same once Redis has it no more, or it was revoked by another replica', async () => {
     const server = await startRedis();
-    const connection = await connectTo(server);
+    const connection = await connectPatiently(server);
     try {
       const { grants } = redisStores({ connection, keys });
       const [revoked, lost] = [await redeemed(grants), await redeemed(grants)];

@@ -21,7 +21,7 @@ import {
   SHARD,
   sampleGrant,
 } from '../../contracts/sample-grants.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 import { alertsAbout } from '../setup/waiting-alerts.ts';
 
@@ -36,7 +36,7 @@ describeRedis('grants in Redis', () => {
   let stores: Stores;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server);
+    connection = await connectPatiently(server);
     stores = redisStores({ connection, keys });
   });
   afterAll(async () => {

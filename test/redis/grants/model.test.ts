@@ -6,10 +6,10 @@ import type { ManagedConnection } from '../../../src/redis/connection/connection
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { type ModelStores, runModel } from '../../oauth/model/model-run.ts';
-import { connectTo } from '../setup/connect.ts';
 import { dump, secretsIn } from '../setup/dump.ts';
 import { failOver } from '../setup/fail-over.ts';
 import { frozen } from '../setup/frozen-time.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { type RedisCluster, startCluster } from '../setup/redis-cluster.ts';
 import { type ReplicatedRedis, startReplicated } from '../setup/replicated-redis.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
@@ -32,7 +32,7 @@ async function replicasOver(
   const keys = new RedisKeys(prefix);
   const connections: ManagedConnection[] = [];
   async function replica() {
-    const connection = await connectTo({ url }, { clockOffset: () => clock.now() });
+    const connection = await connectPatiently({ url }, { clockOffset: () => clock.now() });
     connections.push(connection);
     return redisStores({ connection: frozen(connection), keys });
   }
@@ -81,7 +81,7 @@ describeRedis('any history of grants over a Redis Cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 30_000);
+  });
   afterAll(() => cluster.stop());
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
@@ -100,7 +100,7 @@ describeRedis('any history of grants over Redis under Sentinels', () => {
   let redis: ReplicatedRedis;
   beforeAll(async () => {
     redis = await startReplicated();
-  }, 30_000);
+  });
   afterAll(() => redis.stop());
 
   it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {

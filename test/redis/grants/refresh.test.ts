@@ -20,7 +20,7 @@ import {
   uniqueId,
 } from '../../contracts/sample-grants.ts';
 import { PERSON, type ProtocolWorld, protocolWorld, redirectUriOf } from '../../oauth/model/protocol-world.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { startCluster } from '../setup/redis-cluster.ts';
 import { describeRedis, startRedis } from '../setup/servers.ts';
 
@@ -50,7 +50,7 @@ for (const [name, start, { refresh: scripts, redemption, look }] of DEPLOYMENTS)
     let before: (script: Script | PlainRead) => Promise<void>;
     beforeAll(async () => {
       server = await start();
-      connection = await connectTo(server);
+      connection = await connectPatiently(server);
     });
     // Keys of its own for each test: what one shuts out, the others must not find shut out.
     beforeEach(async () => {

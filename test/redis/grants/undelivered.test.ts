@@ -9,7 +9,7 @@ import type { ManagedConnection } from '../../../src/redis/connection/connection
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { DAY, MINUTE, redeemed, rotateRequest } from '../../contracts/sample-grants.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
@@ -24,7 +24,7 @@ describeRedis('a refresh whose answer was not delivered', () => {
   let grant: Grant;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server, { clockOffset: () => offset });
+    connection = await connectPatiently(server, { clockOffset: () => offset });
     ({ grants } = redisStores({ connection, keys }));
   });
   beforeEach(async () => {

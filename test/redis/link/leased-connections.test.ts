@@ -98,7 +98,7 @@ describeRedis('a leased connection', () => {
       return ours.map((line) => Number(/^id=(\d+)/.exec(line)?.[1])).sort((one, other) => one - other);
     };
     try {
-      await connection.ready(5000);
+      await connection.ready(15_000);
       await connection.runDurably({ script: { name: 'leaseProbe', keys: 1, lua: 'return 1' }, keys: ['any'] });
       const [shared, leased] = await ids();
       await server.command('CLIENT', 'KILL', 'ID', String(shared));

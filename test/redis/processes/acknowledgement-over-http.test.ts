@@ -25,7 +25,7 @@ describeRedis('a client of grantry, while a replica of Redis that has to acknowl
     replica = await startRedis({ settings: { ...settings, replicaof: `127.0.0.1 ${primary.port}` } });
     await goesOn();
     grantry = await startReplicas(1, { GRANTRY_REDIS_URL: primary.url, GRANTRY_REDIS_WAIT: '1:300' });
-  }, 60_000);
+  });
   afterEach(() => goesOn());
   afterAll(async () => {
     await grantry?.stop();

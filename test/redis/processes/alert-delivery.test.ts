@@ -447,7 +447,7 @@ describeRedis('the delivery of alerts', () => {
     const alert = answer.outcome === 'reused' ? answer.alert : undefined;
     raising.audit.record({ type: 'refresh_token.reuse_detected', alert });
     await server.start();
-    await connection.ready(5000);
+    await connection.ready(15_000);
     await until('it moves on', async () => (await connection.replayRevocations('pending')).applied > 0);
     await emptied();
     expect(ids()).toEqual([alert?.id]);
@@ -461,7 +461,7 @@ describeRedis('the delivery of alerts', () => {
     await antedate(id, 120_000);
     await server.kill();
     await server.start();
-    await connection.ready(5000);
+    await connection.ready(15_000);
     await sweeping.delivery.sweep();
     expect([ids(), sweeping.audits(), await waitingAlerts()]).toEqual([[], [], [id]]);
     await aReplica({ pace }).delivery.sweep();

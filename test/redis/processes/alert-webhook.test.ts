@@ -12,8 +12,8 @@ import { redisStores } from '../../../src/redis/stores.ts';
 import { redeemed, redeemRequest, rotatedTo, rotateRequest } from '../../contracts/sample-grants.ts';
 import { until } from '../../until.ts';
 import { type Received, type Receiver, startReceiver } from '../../webhook/receiver.ts';
-import { connectTo } from '../setup/connect.ts';
 import { frozen } from '../setup/frozen-time.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 import { DeliveringReplica, WEBHOOK_SECRET } from './delivering-replica.ts';
 
@@ -78,7 +78,7 @@ function alertIn(answer: object): Alert {
 describeRedis('a receiver of alerts', () => {
   beforeAll(async () => {
     server = await startRedis();
-    still = await connectTo(server, { clockOffset: () => now });
+    still = await connectPatiently(server, { clockOffset: () => now });
   });
   beforeEach(async () => {
     await server.command('FLUSHALL');

@@ -26,7 +26,7 @@ describeRedis('a refresh token that is used again and again', () => {
       GRANTRY_ALERT_WEBHOOK_URL: receiver.url,
       GRANTRY_ALERT_WEBHOOK_SECRET_FILE: join(folder, 'secret'),
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await replicas.stop();
     receiver.stop();

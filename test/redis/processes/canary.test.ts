@@ -14,8 +14,8 @@ import { redisStores } from '../../../src/redis/stores.ts';
 import { basic, type Grantry, PKCE, readJson, startGrantry } from '../../grantry.ts';
 import { answerOf, hidden, TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
 import { aClient } from '../../oauth/a-client.ts';
-import { connectTo } from '../setup/connect.ts';
 import { dump, secretsIn } from '../setup/dump.ts';
+import { connectFrozen } from '../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -53,7 +53,7 @@ describeRedis('a dump of Redis', () => {
   let grantry: Grantry;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server, { clockOffset: () => grantry.clock.now() - Date.now() });
+    connection = await connectFrozen(server, { now: () => grantry.clock.now() });
     const passwordHash = await hashPassword(PASSWORD);
     grantry = await startGrantry({
       clients: [OPAQUE, JWT],

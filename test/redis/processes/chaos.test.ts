@@ -89,7 +89,7 @@ describeRedis('whatever happens to Redis, two replicas of grantry', () => {
     await (await next)?.stop();
     await Promise.allSettled(judged);
     await endProcesses();
-  }, 60_000);
+  });
 
   it.for(ACTS.map((act, index) => ({ ...act, index })))(
     'keep every promise to their clients: $ground',

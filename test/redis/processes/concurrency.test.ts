@@ -24,7 +24,7 @@ describeRedis('three replicas on one Redis', () => {
   beforeAll(async () => {
     redis = await startRedis();
     replicas = await startReplicas(3, { GRANTRY_REDIS_URL: redis.url }, 60_000);
-  }, 60_000);
+  });
   afterAll(async () => {
     await replicas?.stop();
     await redis.stop();
@@ -139,7 +139,7 @@ describeRedis('three replicas on one Redis', () => {
     const raised = alerts().map(({ event, grantId }) => `${event} ${grantId}`);
     expect(raised.length).toBeGreaterThanOrEqual(4);
     expect(new Set(raised).size).toBe(raised.length);
-  }, 60_000);
+  });
 });
 
 const MOST_RACES = 5;

@@ -22,7 +22,7 @@ import {
   signedIn,
   uniqueId,
 } from '../../contracts/sample-grants.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const ISSUER = 'https://id.example';
@@ -42,7 +42,7 @@ describeRedis('state that another party has written', () => {
     });
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server);
+    connection = await connectPatiently(server);
   });
   afterAll(async () => {
     await connection.close();

@@ -7,7 +7,7 @@ import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { basic, type Grantry, PKCE, readJson, startGrantry } from '../../grantry.ts';
 import { answerOf, hidden, type Page, TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectFrozen } from '../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const SECRET = 'a-secret-of-the-shop-that-is-long-enough';
@@ -20,7 +20,7 @@ describeRedis('while the memory of Redis is full', () => {
   let grantry: Grantry;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server, { clockOffset: () => grantry.clock.now() - Date.now() });
+    connection = await connectFrozen(server, { now: () => grantry.clock.now() });
     grantry = await startGrantry({
       clients: [{ clientId: 'shop.web', secret: SECRET }],
       users: { alice: PASSWORD },

@@ -53,7 +53,7 @@ describeRedis('while the pepper is replaced', () => {
       addresses.set(step as Step, replica.address);
       issuer = replica.issuer;
     }
-  }, 60_000);
+  });
   afterAll(async () => {
     await endProcesses();
     await redis.stop();

@@ -14,7 +14,7 @@ import type { Script } from '../../../src/redis/scripts/script.ts';
 export async function connectTo(
   { url }: { readonly url: string },
   options: Omit<ConnectionOptions, 'target'> = {},
-  limit = 5000,
+  limit = 15_000,
 ): Promise<ManagedConnection> {
   const connection = connectRedis({ target: parseRedisUrl(url), ...options });
   try {
@@ -49,8 +49,12 @@ export async function isAcknowledged(connection: RedisConnection, key: string): 
 export function methodsOf(real: ManagedConnection): ManagedConnection {
   return {
     allowsCrossSlot: real.allowsCrossSlot,
-    isUp: real.isUp,
-    primaries: real.primaries,
+    get isUp() {
+      return real.isUp;
+    },
+    get primaries() {
+      return real.primaries;
+    },
     run: (...action) => real.run(...action),
     runDurably: (...action) => real.runDurably(...action),
     recordForReplay: (action) => real.recordForReplay(action),

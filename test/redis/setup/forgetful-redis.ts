@@ -55,6 +55,6 @@ export async function losing<Value>(
   const value = await work();
   await server.kill();
   await server.start();
-  await connection.ready(5000);
+  await connection.ready(15_000);
   return value;
 }

@@ -2,13 +2,16 @@
 // the server's clock is replaced; the time travels where else the clock's offset does.
 
 import { expect } from 'vitest';
-import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
+import type { Clock } from '../../../src/oauth/ports/ports.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import type { Action, PlainRead, Script } from '../../../src/redis/scripts/script.ts';
+import { methodsOf } from './connect.ts';
+import { connectPatiently } from './patience.ts';
 
 const READS_CLOCK = /^local now = .*$/m;
 
 /** A connection whose scripts take the offset they are given for the time itself. */
-export function frozen(connection: RedisConnection): RedisConnection {
+export function frozen(connection: ManagedConnection): ManagedConnection {
   const scripts = new Map<Script, Script>();
   function still<Of extends Script | PlainRead>(action: Action<Of>): Action<Of | Script> {
     return { ...action, script: 'lua' in action.script ? stillScript(action.script) : action.script };
@@ -21,10 +24,14 @@ export function frozen(connection: RedisConnection): RedisConnection {
     scripts.set(script, made);
     return made;
   }
-  return {
-    allowsCrossSlot: connection.allowsCrossSlot,
+  return Object.assign(methodsOf(connection), {
     run: (action, deadline) => connection.run(still(action), deadline),
     runDurably: (action, deadline) => connection.runDurably(still(action), deadline),
     recordForReplay: (action) => connection.recordForReplay(still(action)),
-  };
+  } satisfies Partial<ManagedConnection>);
+}
+
+/** Connects to a server whose time is that of this clock: what stands still here must not go on there meanwhile. */
+export async function connectFrozen(server: { readonly url: string }, clock: Clock): Promise<ManagedConnection> {
+  return frozen(await connectPatiently(server, { clockOffset: () => clock.now() }));
 }

@@ -51,15 +51,16 @@ export async function startCluster({
   await Promise.all(primaries.map((node, i) => node.command('CLUSTER', 'ADDSLOTSRANGE', ...(SLOT_RANGES[i] ?? []))));
   await Promise.all(nodes.map((node, i) => node.command('CLUSTER', 'SET-CONFIG-EPOCH', i + 1)));
   for (const node of nodes.slice(1)) await seed.command('CLUSTER', 'MEET', '127.0.0.1', node.port, node.port + 1);
-  await until('the nodes know each other', () => every(nodes, `cluster_known_nodes:${nodes.length}`));
+  await until('the nodes know each other', () => every(nodes, `cluster_known_nodes:${nodes.length}`), LONG);
   for (const [i, replica] of replicas.entries()) {
     await replica.command('CLUSTER', 'REPLICATE', String(await primaries[i]?.command('CLUSTER', 'MYID')));
   }
-  await until('the Cluster is up', () => every(nodes, 'cluster_state:ok'));
-  await until('the replicas are in step', async () => {
+  await until('the Cluster is up', () => every(nodes, 'cluster_state:ok'), LONG);
+  const areInStep = async () => {
     const views = await Promise.all(replicas.map((node) => replicationOf(node)));
     return views.every((view) => view.includes('master_link_status:up'));
-  });
+  };
+  await until('the replicas are in step', areInStep, LONG);
   const setPatience = async (milliseconds: number) => {
     await Promise.all(nodes.map((node) => node.command('CONFIG', 'SET', 'cluster-node-timeout', milliseconds)));
   };

@@ -1,5 +1,5 @@
-// A store world over a Redis that many tests share: each world has keys of its own and a clock that the test moves
-// while real time runs under it. Beside the stores it has what only Redis has: the outboxes of alerts.
+// A store world over a Redis that many tests share: each world has keys of its own and a clock that only the test moves, in
+// Redis too. Beside the stores it has what only Redis has: the outboxes of alerts.
 
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
@@ -8,10 +8,8 @@ import type { Script } from '../../../src/redis/scripts/script.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import type { RedisCredentials } from '../../../src/redis/topology/connection-maker.ts';
 import type { StoreWorld } from '../../contracts/store-world.ts';
-import { connectTo } from './connect.ts';
-
-/** Longer than what a test does between two reads of the clock takes on a busy machine. */
-const TICK = 900;
+import { frozen } from './frozen-time.ts';
+import { connectPatiently } from './patience.ts';
 
 /** What all keys of all worlds begin with. */
 export const WORLD = 'world-';
@@ -43,14 +41,14 @@ export function redisWorlds(
   server: () => { readonly url: string; readonly user?: RedisCredentials },
   wrap = (connection: ManagedConnection) => connection,
 ): RedisWorlds {
-  let offset = 0;
+  let now = Date.now();
   let worlds = 0;
   let connecting: Promise<ManagedConnection> | undefined;
   return {
     async makeStores() {
       const credentials = () => server().user ?? {};
-      connecting ??= connectTo(server(), { clockOffset: () => offset, credentials });
-      const connection = wrap(await connecting);
+      connecting ??= connectPatiently(server(), { clockOffset: () => now, credentials });
+      const connection = wrap(frozen(await connecting));
       worlds += 1;
       const keys = new RedisKeys(`${WORLD}${worlds}:`);
       return {
@@ -61,11 +59,11 @@ export function redisWorlds(
           await connection.run({ script: PUT, keys: [key], args: [field, value] });
         },
         fieldsOf: async (key) => Number(await connection.run({ script: FIELDS, keys: [key] })),
-        now: () => Date.now() + offset,
+        now: () => now,
         advance(milliseconds) {
-          offset += milliseconds;
+          now += milliseconds;
         },
-        tick: TICK,
+        tick: 1,
         dispose: async () => {},
       };
     },

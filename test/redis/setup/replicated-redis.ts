@@ -49,9 +49,8 @@ export async function startReplicated({
   const settings = { replicaof: `127.0.0.1 ${first.port}`, ...shared };
   const [second, third] = await Promise.all([startRedis({ settings, client }), startRedis({ settings, client })]);
   const servers = [first, second, third] as const;
-  await until('the replicas are in step', async () => {
-    return (await replicationOf(first)).match(/state=online/g)?.length === 2;
-  });
+  const areInStep = async () => (await replicationOf(first)).match(/state=online/g)?.length === 2;
+  await until('the replicas are in step', areInStep, LONG);
   const watch = {
     'sentinel monitor': `${PRIMARY_NAME} 127.0.0.1 ${first.port} 2`,
     'sentinel down-after-milliseconds': `${PRIMARY_NAME} ${LONG}`,
@@ -59,10 +58,11 @@ export async function startReplicated({
   };
   const sentinel = () => startSentinel(watch, sentinelPassword, sentinelTls);
   const sentinels = await Promise.all([sentinel(), sentinel(), sentinel()]);
-  await until('the Sentinels know each other and the replicas', async () => {
+  const knowEachOther = async () => {
     const views = await Promise.all(sentinels.map((each) => each.command('INFO', 'sentinel')));
     return views.every((view) => /status=ok,.*slaves=2,sentinels=3/.test(String(view)));
-  });
+  };
+  await until('the Sentinels know each other and the replicas', knowEachOther, LONG);
   return {
     url: sentinelUrl(sentinels, tls),
     servers,

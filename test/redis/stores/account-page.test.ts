@@ -9,12 +9,12 @@ import type { TestClock } from '../../grantry.ts';
 import { type AccountWorld, anAccountWorld, entriesOf, formOf, SHOP } from '../../http/account/account-world.ts';
 import { API, TokenCalls } from '../../http/protocol/token-calls.ts';
 import { until } from '../../until.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectFrozen } from '../setup/frozen-time.ts';
 import { startCluster } from '../setup/redis-cluster.ts';
 import { describeRedis, startRedis } from '../setup/servers.ts';
 
 const DEPLOYMENTS = { 'one Redis server': startRedis, 'a Redis Cluster': startCluster } as const;
-/** The clock of the world stands still, that of Redis goes on: steps are further apart than a request takes. */
+/** The clock stands still between steps. */
 const STEP = 60_000;
 const ALICE = 'usr__opn0Ky1LrfMdvbK8-HI2s';
 
@@ -26,9 +26,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
     let worlds = 0;
     beforeAll(async () => {
       servers = await start();
-      connection = await connectTo(servers, {
-        clockOffset: () => (clock === undefined ? 0 : clock.now() - Date.now()),
-      });
+      connection = await connectFrozen(servers, { now: () => clock?.now() ?? 0 });
     });
     afterAll(async () => {
       await connection.close();

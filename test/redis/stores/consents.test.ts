@@ -6,7 +6,7 @@ import type { ManagedConnection } from '../../../src/redis/connection/connection
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { DAY, MINUTE } from '../../contracts/sample-grants.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
@@ -19,7 +19,7 @@ describeRedis('the consents of a person', () => {
   let consents: ConsentStore;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server);
+    connection = await connectPatiently(server);
     ({ consents } = redisStores({ connection, keys }));
   });
   afterAll(async () => {

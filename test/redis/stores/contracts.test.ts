@@ -37,7 +37,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
     const worlds = redisWorlds(() => servers);
     beforeAll(async () => {
       servers = await start();
-    }, 30_000);
+    });
     afterAll(async () => {
       await worlds.close();
       await servers.stop();

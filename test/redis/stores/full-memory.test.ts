@@ -81,7 +81,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
     beforeAll(async () => {
       deployment = await start();
       connection = await connectTo(deployment);
-    }, 30_000);
+    });
     beforeEach(() => allow(0));
     afterEach(() => allow(0));
     afterAll(async () => {

@@ -24,7 +24,7 @@ import {
   SHARD,
   sampleGrant,
 } from '../../contracts/sample-grants.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const HOUR = 60 * MINUTE;
@@ -51,7 +51,7 @@ describeRedis('a key in Redis', () => {
   let offset = 0;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server, { clockOffset: () => offset });
+    connection = await connectPatiently(server, { clockOffset: () => offset });
     stores = redisStores({ connection, keys });
   });
   afterAll(async () => {

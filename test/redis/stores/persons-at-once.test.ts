@@ -6,7 +6,7 @@ import { authenticStores } from '../../../src/processes/token-server/authentic-s
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 describeRedis('two sign-ins at once', () => {
@@ -14,7 +14,7 @@ describeRedis('two sign-ins at once', () => {
   let connection: ManagedConnection;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server);
+    connection = await connectPatiently(server);
   });
   afterAll(async () => {
     await connection.close();

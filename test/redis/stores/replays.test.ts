@@ -5,7 +5,7 @@ import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
-import { connectTo } from '../setup/connect.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 describeRedis('a replay mark of a value that was issued at a known time', () => {
@@ -14,7 +14,7 @@ describeRedis('a replay mark of a value that was issued at a known time', () => 
   let connection: ManagedConnection;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server);
+    connection = await connectPatiently(server);
   });
   afterAll(async () => {
     await connection.close();

@@ -7,8 +7,9 @@ import type { ManagedConnection } from '../../../src/redis/connection/connection
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { signedIn as begin } from '../../contracts/sample-grants.ts';
-import { connectTo, methodsOf } from '../setup/connect.ts';
+import { methodsOf } from '../setup/connect.ts';
 import { losing } from '../setup/forgetful-redis.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
@@ -22,7 +23,7 @@ describeRedis('the sessions of a person', () => {
   });
   beforeEach(async () => {
     await server.command('FLUSHALL');
-    real = await connectTo(server);
+    real = await connectPatiently(server);
     ({ sessions } = redisStores({ connection: real, keys }));
   });
   afterEach(() => real.close());

@@ -9,8 +9,8 @@ import { redisStores } from '../../../src/redis/stores.ts';
 import { type Grantry, PKCE, startGrantry } from '../../grantry.ts';
 import { answerOf, hidden, TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
 import { aClient } from '../../oauth/a-client.ts';
-import { connectTo } from '../setup/connect.ts';
 import { dump } from '../setup/dump.ts';
+import { connectFrozen } from '../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -22,7 +22,7 @@ describeRedis('a silent request', () => {
   let grantry: Grantry;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server, { clockOffset: () => grantry.clock.now() - Date.now() });
+    connection = await connectFrozen(server, { now: () => grantry.clock.now() });
     const passwordHash = await hashPassword(PASSWORD);
     const keys = new RedisKeys('grantry:');
     grantry = await startGrantry({

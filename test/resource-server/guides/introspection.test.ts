@@ -76,7 +76,7 @@ function describeAskingApi({ program, away, isBounded }: Asking): void {
     issuer = await NotesIssuer.serve(manifests());
     const environment = { CLIENT_SECRET: issuer.secretOf('notes.api') };
     api = await NotesProgram.start(Object.assign(program(), { environment }), issuer.issuer);
-  }, 60_000);
+  });
   afterAll(async () => {
     await api?.end();
     await issuer?.remove();

@@ -35,7 +35,7 @@ describe('the API of the guide in Node', () => {
     symlinkSync(ROOT, join(folder, 'node_modules/grantry'));
     const words = ['--conditions=source', 'main.mjs'];
     api = await NotesProgram.start({ command: process.execPath, words, cwd: folder }, issuer.issuer);
-  }, 60_000);
+  });
   afterAll(async () => {
     await api?.end();
     await issuer?.remove();

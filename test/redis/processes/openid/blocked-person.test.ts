@@ -25,7 +25,7 @@ import {
 import { anOidcProvider } from '../../../login/upstream/providers.ts';
 import type { ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
 import { until } from '../../../until.ts';
-import { connectTo } from '../../setup/connect.ts';
+import { connectFrozen } from '../../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../../setup/servers.ts';
 
 const BLOCKS: readonly (readonly [string, Block])[] = [
@@ -41,8 +41,7 @@ describeRedis('a person of a provider who is blocked', () => {
   beforeAll(async () => {
     redis = await startRedis();
     upstream = await providerOfAda();
-    const clockOffset = () => clock.now() - Date.now();
-    connections = await Promise.all([connectTo(redis, { clockOffset }), connectTo(redis, { clockOffset })]);
+    connections = await Promise.all([connectFrozen(redis, clock), connectFrozen(redis, clock)]);
   });
   afterAll(async () => {
     upstream.stop();

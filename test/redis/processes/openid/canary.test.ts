@@ -17,8 +17,8 @@ import { answerOf, hidden, type Page, TestBrowser } from '../../../http/sign-in/
 import { aClient } from '../../../oauth/a-client.ts';
 import { until } from '../../../until.ts';
 import { type Receiver, startReceiver } from '../../../webhook/receiver.ts';
-import { connectTo } from '../../setup/connect.ts';
 import { dump, secretsIn } from '../../setup/dump.ts';
+import { connectFrozen } from '../../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../../setup/servers.ts';
 import { DeliveringReplica } from '../delivering-replica.ts';
 
@@ -46,7 +46,7 @@ describeRedis('a visit of OpenID Connect', () => {
 
   beforeAll(async () => {
     [server, receiver] = await Promise.all([startRedis(), startReceiver()]);
-    connection = await connectTo(server, { clockOffset: () => clock.now() - Date.now() });
+    connection = await connectFrozen(server, { now: () => clock.now() });
     host = createServer(async (request, response) => {
       notices.push(await text(request));
       response.writeHead(notices.length === 1 ? 500 : 400).end(notices.at(-1));

@@ -13,7 +13,7 @@ import { answerOf } from '../../../http/sign-in/sign-in-browser.ts';
 import { aWorld, CALLBACK, SECRET, type World } from '../../../http/sign-in/sign-in-world.ts';
 import { anOidcProvider } from '../../../login/upstream/providers.ts';
 import { ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
-import { connectTo } from '../../setup/connect.ts';
+import { connectFrozen } from '../../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../../setup/servers.ts';
 
 const CLIENT = Object.assign({}, OPENID, { grantTypes: ['authorization_code', 'refresh_token'] });
@@ -35,7 +35,7 @@ describeRedis('a grant whose subject another party changes for a moment', () => 
   beforeAll(async () => {
     clock = new TestClock();
     [server, upstream] = await Promise.all([startRedis(), ScriptedProvider.start()]);
-    connection = await connectTo(server, { clockOffset: () => clock.now() - Date.now() });
+    connection = await connectFrozen(server, { now: () => clock.now() });
   });
   beforeEach(() => server.command('FLUSHALL'));
   afterAll(async () => {

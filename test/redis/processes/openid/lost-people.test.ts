@@ -10,7 +10,7 @@ import { answerOf, hidden, type Page, type TestBrowser } from '../../../http/sig
 import { aWorld, CALLBACK, SECRET, type World } from '../../../http/sign-in/sign-in-world.ts';
 import { anOidcProvider } from '../../../login/upstream/providers.ts';
 import { ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
-import { connectTo } from '../../setup/connect.ts';
+import { connectFrozen } from '../../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../../setup/servers.ts';
 
 const CLIENT = Object.assign({}, OPENID, {
@@ -34,7 +34,7 @@ describeRedis('a Redis that has lost everything', () => {
 
   beforeAll(async () => {
     [server, upstream] = await Promise.all([startRedis(), ScriptedProvider.start()]);
-    connection = await connectTo(server, { clockOffset: () => clock.now() - Date.now() });
+    connection = await connectFrozen(server, { now: () => clock.now() });
     upstream.claims = { preferred_username: 'ada', name: 'Ada', email: 'ada@corp.example', email_verified: true };
     upstream.userinfo = { sub: 'ada-1' };
   });

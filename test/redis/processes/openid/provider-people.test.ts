@@ -12,8 +12,8 @@ import { answerOf, type TestBrowser } from '../../../http/sign-in/sign-in-browse
 import { aWorld, CALLBACK, SECRET, type World } from '../../../http/sign-in/sign-in-world.ts';
 import { anOidcProvider } from '../../../login/upstream/providers.ts';
 import { ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
-import { connectTo } from '../../setup/connect.ts';
 import { dump, secretsIn } from '../../setup/dump.ts';
+import { connectFrozen } from '../../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../../setup/servers.ts';
 
 const HOUR = 3_600_000;
@@ -39,7 +39,7 @@ describeRedis('people of a provider', () => {
 
   beforeAll(async () => {
     [server, upstream] = await Promise.all([startRedis(), ScriptedProvider.start()]);
-    connection = await connectTo(server, { clockOffset: () => clock.now() - Date.now() });
+    connection = await connectFrozen(server, { now: () => clock.now() });
     upstream.claims = { preferred_username: 'ada', name: 'Ada', email: 'ada@corp.example.com', email_verified: true };
     upstream.userinfo = { sub: 'ada-1' };
   });

@@ -9,8 +9,8 @@ import { browserOf, key, SILENT_CASES } from '../../../http/sign-in/openid/silen
 import { OPENID, openidPath, signedIn } from '../../../http/sign-in/openid-world.ts';
 import { answerOf } from '../../../http/sign-in/sign-in-browser.ts';
 import { aWorld, type World } from '../../../http/sign-in/sign-in-world.ts';
-import { connectTo } from '../../setup/connect.ts';
 import { dump } from '../../setup/dump.ts';
+import { connectFrozen } from '../../setup/frozen-time.ts';
 import { describeRedis, type RedisServer, startRedis } from '../../setup/servers.ts';
 
 const keys = new RedisKeys('grantry:');
@@ -21,7 +21,7 @@ describeRedis('a silent request', () => {
   let connection: ManagedConnection;
   beforeAll(async () => {
     server = await startRedis();
-    connection = await connectTo(server, { clockOffset: () => clock.now() - Date.now() });
+    connection = await connectFrozen(server, { now: () => clock.now() });
   });
   afterAll(async () => {
     await connection.close();

@@ -78,7 +78,7 @@ describeRedis('when the replica that ended a session is killed', () => {
     await once(hosts, 'listening');
     await writeFile(join(folder, 'all.yaml'), manifests(`http://127.0.0.1:${(hosts.address() as AddressInfo).port}`));
     for (let count = 0; count < 2; count++) replicas.push(await startReplica());
-  }, 60_000);
+  });
   afterAll(async () => {
     hosts.closeAllConnections();
     hosts.close();
