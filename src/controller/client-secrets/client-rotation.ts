@@ -36,8 +36,6 @@ export interface RotationInput extends Grace {
   readonly stored: CredentialState | undefined;
   /** The usable client secret in the owner's Secret; undefined when there is none. */
   readonly present: string | undefined;
-  /** Whether the newest secret may have been published in a Secret under another name, which the client gave before. */
-  readonly isRenamed: boolean;
   /** Whether that Secret is an orphan of a deleted client: its value is adopted, even if its verifier is not stored. */
   readonly isOrphan: boolean;
   /** The secret of the newest verifier, where it is staged in that Secret. */
@@ -135,11 +133,8 @@ function continueRotation(
   }
   const next = newestSecret(input, state);
   if (next === undefined && held === undefined) return repair(input, state);
-  if (next === undefined) {
-    // The lost secret was never published, unless another name came between.
-    const known = input.isRenamed ? state : { ...state, verifiers: state.verifiers.slice(1) };
-    return { ...begin(input, known, present), isRepair: true };
-  }
+  // The lost secret stays accepted for now: it may have been published under a former name.
+  if (next === undefined) return { ...begin(input, state, present), isRepair: true };
   if (held !== undefined && input.staged !== next) return step(input, { outcome: 'begun', value: present, next });
   // A present secret that is not accepted is replaced at once.
   if (held !== undefined && !input.isServed) return step(input, { outcome: 'kept', value: present, next });

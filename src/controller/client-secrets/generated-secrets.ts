@@ -177,7 +177,7 @@ export class GeneratedSecrets {
     if (!isCurrent) throw new StaleReadError(`OAuthClient ${key}`);
   }
 
-  async #step(subject: CredentialSubject, { name, present, ownership, isRenamed }: Found): Promise<RotationStep> {
+  async #step(subject: CredentialSubject, { name, present, ownership }: Found): Promise<RotationStep> {
     const { object, manifest, client, state } = subject;
     const { rotation } = manifest.spec.auth.clientSecret ?? {};
     const { uid } = client;
@@ -191,7 +191,6 @@ export class GeneratedSecrets {
       gracePeriodSeconds: gracePeriodOf(manifest),
       requests: rotationRequests(object),
       present: presentSecret(subject, present),
-      isRenamed,
       isOrphan: ownership === 'orphan',
       staged: stagedSecret(subject, present),
       unwritten: unwritten?.name === name ? unwritten.secret : undefined,

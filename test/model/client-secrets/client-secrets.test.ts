@@ -1,13 +1,14 @@
 // Random histories of owners, other parties, networks and machines against the controllers of client secrets.
 //
 // What it takes to see a guard fail that is taken out, in runs: the write is pinned to a version (owner's Secret 117, verifiers
-// 10), the first write is a POST (15), names are written down first (3), a leader goes on with the staged secret (3), it tries
-// again with the secret that it could not write (14; of a rotation 269 by seed 2101), replicas accept it first (167), a lost
-// stage is dropped (205), a text that another party stages is none (115), a state that replaces a lost one is another (115), a
-// taken name ends nothing (59), the lease is checked before a write (594), what is left over is removed (38), a value is found
-// under a former key (3). And in the runs of the scenes: the API server is asked for the client before its verifiers are removed
-// (16), before an orphaned Secret is taken over (16) and before a request counts (46), a copy of another writer stays (3),
-// the first verifiers are written by a POST (53).
+// 10), the first write is a POST (15), names are written down first (10), a leader goes on with the staged secret (3), it tries
+// again with the secret that it could not write (14; of a rotation 269 by seed 2101), replicas accept it first (167), a text that
+// another party stages is none (115), a state that replaces a lost one is another (115), a taken name ends nothing (241), a former
+// Secret stays for its grace (13), what is under a former name is replaced by a rotation (172), a grace begins with the write
+// (1812), the lease is checked before a write (594), what is left over is removed (38), a value is found under a former key (3).
+// And in the runs of the scenes: the API server is asked for the client before its verifiers are removed (16), before an orphaned
+// Secret is taken over (16), before a request counts (46) and before another name does (18), a copy of another writer stays (3), the
+// first verifiers are written by a POST (53).
 
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
