@@ -53,7 +53,7 @@ export type RotationOutcome =
   | 'created'
   /** The present Secret is taken over with its value. */
   | 'adopted'
-  /** The secret was missing or not an accepted one; a new one takes its place, since only its verifier is stored. */
+  /** The secret was missing, not accepted, or under another name; a new one takes its place, since only its verifier is stored. */
   | 'repaired'
   /** A rotation begins: the verifier of the new secret is stored, and the secret staged. */
   | 'begun'
@@ -74,7 +74,7 @@ export interface RotationStep {
   readonly next: string | undefined;
   /** To be stored once the owner's Secret holds `value`. */
   readonly storeAfterWrite: CredentialState | undefined;
-  /** Whether it makes good what another party did to the owner's Secret. */
+  /** Whether the owner's Secret has drifted: what is made again and again is made ever less often. */
   readonly isRepair: boolean;
   /** When the next step is due, in epoch milliseconds; undefined when only a change makes it due. */
   readonly requeueAt: number | undefined;

@@ -23,7 +23,6 @@ import type { FormerSecrets } from './former-secrets.ts';
 import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
 import { presentSecret, previousOf, stagedSecret } from './secret-matching.ts';
 import type { UnchangedCheck } from './unchanged-check.ts';
-import type { VerifierSecret } from './verifier-secret.ts';
 
 export interface GeneratedSecretsOptions {
   readonly api: LeaderApi;
@@ -49,8 +48,6 @@ interface Found {
   readonly name: string;
   readonly present: KubernetesObject | undefined;
   readonly ownership: SecretOwnership | undefined;
-  /** The newest secret is in a Secret under another name, which the client gave before. */
-  readonly isRenamed: boolean;
   /** The client has no stored state and the cache no Secret of this name: the controller creates it without a read. */
   readonly isNew: boolean;
 }
@@ -86,13 +83,13 @@ export class GeneratedSecrets {
     const { client, state, verifiers } = subject;
     const { formerSecrets, unchangedCheck, clientExists } = this.#options;
     const found = await this.#find(subject);
-    const { name, present, isRenamed } = found;
+    const { name, present } = found;
     if (found.ownership === 'foreign') return await this.endWithGrace(subject);
     const step = await this.#step(subject, found);
     if (found.ownership === 'orphan' || OF_ANOTHER_SECRET.includes(step.outcome)) await this.#assertCurrent(subject);
     const { secret, isDue } = this.#desired(subject, found, step);
     const isDrift = step.outcome === 'kept' && isDue && unchangedCheck.wasReconciled(subject);
-    const isRepair = !isRenamed && (isDrift || step.isRepair);
+    const isRepair = isDrift || step.isRepair;
     const backoff = isRepair ? this.#contested.backoffUntil(client.uid) : undefined;
     if (backoff !== undefined) return failed(contestFault(name, present, backoff), backoff.until - this.#now);
     if (OF_NEW_SECRETS.includes(step.outcome))
@@ -120,7 +117,7 @@ export class GeneratedSecrets {
     await verifiers.writeDown(await formerSecrets.remove({ ...subject, state: after }));
     return {
       facts: { secret: () => written },
-      done: doneBy(step, { isDrift, isRenamed }),
+      done: isDrift ? 'drift_repaired' : step.outcome,
       requeueAfter: this.#finish({ ...subject, state: after }, step, written),
     };
   }
@@ -153,14 +150,14 @@ export class GeneratedSecrets {
   }
 
   async #find(subject: CredentialSubject): Promise<Found> {
-    const { client, manifest, state, verifiers } = subject;
+    const { client, manifest, state } = subject;
     const { api, secrets, clientExists } = this.#options;
     const name = clientSecretName(client.name, manifest.spec);
     // A new client most likely has no Secret yet, as the cache shows; if the cache is stale, the create fails.
     const isNew = state === undefined && secrets.get(`${client.namespace}/${name}`) === undefined;
     const present = isNew ? undefined : await api.get(SECRETS, { namespace: client.namespace, name });
     const ownership = present && ownershipOf(present.metadata, client, clientExists);
-    return { name, present, ownership, isRenamed: isRenamedTo(name, verifiers), isNew };
+    return { name, present, ownership, isNew };
   }
 
   /**
@@ -234,20 +231,6 @@ export class GeneratedSecrets {
 const OF_NEW_SECRETS: readonly RotationOutcome[] = ['created', 'begun', 'repaired', 'cut'];
 /** Those of a client that had one before. */
 const OF_ANOTHER_SECRET: readonly RotationOutcome[] = ['begun', 'repaired', 'cut'];
-
-/** @param verifiers with the names of the client's Secrets, that of its newest secret first */
-function isRenamedTo(name: string, { secretNames: [newest] }: VerifierSecret): boolean {
-  return newest !== undefined && newest !== name;
-}
-
-/** What a reconcile did that carried out a step. */
-function doneBy(
-  { outcome }: RotationStep,
-  { isDrift, isRenamed }: { readonly isDrift: boolean; readonly isRenamed: boolean },
-): CredentialOutcome['done'] {
-  if (isDrift) return 'drift_repaired';
-  return isRenamed && outcome === 'repaired' ? 'created' : outcome;
-}
 
 function isSameRequests(one: RotationRequests, other: RotationRequests): boolean {
   return one.rotateAt === other.rotateAt && one.rotateNow === other.rotateNow;

@@ -229,7 +229,7 @@ const CREDENTIAL_EVENTS: Partial<
   repaired: {
     reason: 'DriftRepaired',
     action: 'Repair',
-    note: 'The client secret was missing or changed; there is a new one.',
+    note: 'The client secret was missing, changed or under another name; there is a new one.',
   },
   drift_repaired: { reason: 'DriftRepaired', action: 'Repair', note: 'The Secret was put back in order.' },
   expired: {

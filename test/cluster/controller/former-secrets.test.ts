@@ -61,7 +61,7 @@ describe('a Secret that another writer made and that has the labels of a client'
     await endGraceOf('changing');
     await isGone('changing-oauth');
     expect(await data()).toEqual(before);
-    await controller.expectEventsOf('changing', ['SecretCreated', 'SecretCreated', 'PreviousSecretExpired']);
+    await controller.expectEventsOf('changing', ['SecretCreated', 'DriftRepaired', 'PreviousSecretExpired']);
   });
 
   it('stays when the client gives another name, and its value does not become that of the client', async () => {
