@@ -456,6 +456,22 @@ it('a former name that is given again before the other one is noted as written �
   expect([install.secrets.get(`${TEAM}/other`), install.accepted, install.errors]).toEqual([undefined, ['4'], []]);
 });
 
+it('a write of a former Secret that arrives in the grace → the Secret is removed after it', async () => {
+  install.declare(MACHINE);
+  await vi.advanceTimersByTimeAsync(25 * HOUR);
+  install.namesItsManager('web-oauth');
+  const late = install.secrets.get(`${TEAM}/web-oauth`);
+  install.secrets.delete(`${TEAM}/web-oauth`);
+  install.declare({ ...MACHINE, auth: { clientSecret: { secretName: 'other' } } });
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(install.accepted).toEqual(['3', '2~']);
+  if (late !== undefined) install.secrets.put(late);
+  await vi.advanceTimersByTimeAsync(HOUR);
+  expect(install.secrets.get(`${TEAM}/web-oauth`)).toBeDefined();
+  await vi.advanceTimersByTimeAsync(24 * HOUR);
+  expect([install.secrets.get(`${TEAM}/web-oauth`), install.accepted, install.errors]).toEqual([undefined, ['3'], []]);
+});
+
 it('a former Secret with another text under the key that the client names now → stays for its grace', async () => {
   const text = Buffer.from('r'.repeat(40)).toString('base64');
   install.declare(MACHINE);
