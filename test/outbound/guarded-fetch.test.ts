@@ -7,7 +7,7 @@ import { FetchFailedError, GuardedFetch, type GuardedFetchOptions } from '../../
 import type { AddressLookup } from '../../src/outbound/name-lookup.ts';
 import { ReachableAddresses } from '../../src/outbound/reachable-addresses.ts';
 import { freePort } from '../free-port.ts';
-import { succeeds, until } from '../until.ts';
+import { until } from '../until.ts';
 import { type Answer, json, type KeyHost, startKeyHost, toLoopback } from './key-host.ts';
 
 const LOOPBACK = new ReachableAddresses(['127.0.0.0/8']);
@@ -217,8 +217,7 @@ describe('slowness', () => {
     };
     const startedAt = performance.now();
     expect(await faultOf(guardedFetch({ limit: LIMIT }).json(host.uri()))).toBe('timeout');
-    // The bytes never end: a limit between two of them would not, either, and a busy machine does.
-    expect(performance.now() - startedAt).toBeLessThan(25 * LIMIT);
+    expect(performance.now() - startedAt).toBeLessThan(5 * LIMIT);
     await until('the connection is closed', async () => (await host.connections()) === 0);
   });
 
@@ -281,8 +280,7 @@ describe('many at once', () => {
   });
 
   it('given 2 slow fetches of a host → a third fails at its own limit, and another host is served', async () => {
-    // Long enough for the quick host on a busy machine.
-    const fetch = guardedFetch({ limit: 5 * LIMIT });
+    const fetch = guardedFetch({ limit: LIMIT });
     host.answer = (request, response) => {
       if (request.headers.host?.startsWith('quick')) json({ keys: [] })(request, response);
     };
@@ -309,7 +307,7 @@ describe('many at once', () => {
     isSlow = false;
     expect(await faultOf(fetch.json(host.uri()))).toBe('busy');
     end();
-    await until('it is fetched', () => succeeds(fetch.json(host.uri())));
+    await expect(fetch.json(host.uri())).resolves.toHaveProperty('content');
   });
 });
 

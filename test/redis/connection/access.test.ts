@@ -110,7 +110,7 @@ describeRedis('a Redis with TLS and a password', () => {
     await server.command('CONFIG', 'SET', 'requirepass', 'second');
     password = 'second';
     await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await until('it answers', () => succeeds(connection.run({ script: PING, keys: ['{s000}:x'] })));
+    await until('it answers', () => succeeds(connection.run({ script: PING, keys: ['{s000}:x'] })), 2000);
     await connection.close();
     await server.command('CONFIG', 'SET', 'requirepass', 'first');
   });
