@@ -456,6 +456,12 @@ it('a former name that is given again before the other one is noted as written �
   expect([install.secrets.get(`${TEAM}/other`), install.accepted, install.errors]).toEqual([undefined, ['4'], []]);
 });
 
+it('a former Secret of a client that retains it → stays when its value is not accepted any more', async () => {
+  await renamed({ secretName: 'other', deletionPolicy: 'Retain' });
+  await vi.advanceTimersByTimeAsync(50 * HOUR);
+  expect([install.accepted, valueIn('web-oauth'), install.errors]).toEqual([['3'], expect.any(String), []]);
+});
+
 it('a write of a former Secret that arrives in the grace → the Secret is removed after it', async () => {
   install.declare(MACHINE);
   await vi.advanceTimersByTimeAsync(25 * HOUR);
