@@ -5,8 +5,9 @@ ARG BASE=node:24-bookworm-slim
 FROM ${BASE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-# npm's copy of Node is for machines that have none: the Node of the base image compiles what it will run.
-RUN npm ci && rm -rf node_modules/node-*-* node_modules/.bin/node
+# npm's copy of Node is for machines that have none: the Node of the base image compiles what it will run. No package needs a
+# script of its own to be installed, so none is run here.
+RUN npm ci --ignore-scripts && rm -rf node_modules/node-*-* node_modules/.bin/node
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src

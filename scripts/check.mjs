@@ -1,5 +1,5 @@
-// `npm run check`: format and lint, types, unused exports and dependencies, the layer table, the list of words. Runs all of
-// them, then names those that found something.
+// `npm run check`: format and lint, types, unused exports and dependencies, the layer table, the list of words, the hashes of
+// packages. Runs all of them, then names those that found something.
 
 import { join } from 'node:path';
 import { installPackages, modernNode, root, run } from './toolchain.mjs';
@@ -13,6 +13,7 @@ const CHECKS = {
   'unused exports and dependencies': ['node_modules/knip/bin/knip.js'],
   'layer table': ['node_modules/vitest/vitest.mjs', 'run', '--project=fast', 'test/architecture.test.ts'],
   words: ['scripts/lint/words.mjs'],
+  'hashes of packages': ['scripts/lint/lock-files.mjs'],
 };
 
 const found = Object.entries(CHECKS).filter(([name, [tool, ...args]]) => {

@@ -36,10 +36,16 @@ it('what the Dockerfile copies is all that the builder is sent', () => {
 
 it('npm’s copies of Node are removed before the Node of the base image compiles the program', () => {
   const [build = ''] = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split(/^FROM .* AS packages$/m);
-  const steps = ['npm ci', 'rm -rf node_modules/node-*-* node_modules/.bin/node', 'npm run build'];
+  const steps = ['npm ci --ignore-scripts', 'rm -rf node_modules/node-*-* node_modules/.bin/node', 'npm run build'];
   const places = steps.map((step) => build.indexOf(step));
   expect(places).not.toContain(-1);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
+});
+
+it('no stage runs the install scripts of packages', () => {
+  const installs = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').match(/npm (?:ci|install)[^&\\\n]*/g) ?? [];
+  expect(installs.length).toBe(2);
+  expect(installs.filter((command) => !command.includes(' --ignore-scripts'))).toEqual([]);
 });
 
 it('every stage is made of the build argument BASE', () => {
