@@ -3,6 +3,7 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
+import type { StoredAccessToken } from '../../../src/oauth/ports/token-stores.ts';
 import { type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
 import { TokenCalls } from './token-calls.ts';
 
@@ -25,11 +26,17 @@ const OPAQUE: TestClient = {
 };
 const OTHER = { clientId: 'other.web', secret: 'the-secret-of-another-team-here' };
 const API = { clientId: 'shop.api', secret: 'the-secret-of-the-api-behind-it', resourceServerAudiences: [RESOURCE] };
+/** The API of an audience that no token of these clients is for. */
+const OTHER_API = {
+  clientId: 'other.api',
+  secret: 'the-secret-of-an-api-elsewhere',
+  resourceServerAudiences: ['https://other.example/'],
+};
 
 let grantry: Grantry;
 let web: TokenCalls;
 beforeAll(async () => {
-  grantry = await startGrantry({ clients: [WEB, OPAQUE, OTHER, API] });
+  grantry = await startGrantry({ clients: [WEB, OPAQUE, OTHER, API, OTHER_API] });
   web = new TokenCalls(grantry, WEB);
 });
 
@@ -230,6 +237,45 @@ describe('introspection', () => {
     const response = await grantry.post('/introspect', { token: 'x' }, { headers });
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(response.headers.get('cache-control')).toBe('no-store');
+  });
+});
+
+// Only the record of a grant is sealed in all of its members: that of a token counts as far as it agrees.
+describe('a stored opaque token of a grant', () => {
+  const opaque = () => new TokenCalls(grantry, OPAQUE as typeof WEB);
+  const [OTHER_RESOURCE = ''] = OTHER_API.resourceServerAudiences;
+
+  /** A token whose record another party has changed. */
+  async function changed(change: (stored: StoredAccessToken) => Partial<StoredAccessToken>): Promise<string> {
+    const { access } = await tokensOf(opaque(), OPAQUE.clientId);
+    const { accessTokens } = grantry.stores;
+    const stored = await accessTokens.read(String((await opaque().introspect(access)).body.jti));
+    if (stored === undefined) throw new Error('no such token is stored');
+    await accessTokens.write({ ...stored, ...change(stored) });
+    return access;
+  }
+
+  it.each<[string, (stored: StoredAccessToken) => Partial<StoredAccessToken>]>([
+    ['of another subject', () => ({ subject: 'usr_mallory' })],
+    ['of another client id', () => ({ clientId: OTHER.clientId })],
+    ['of another client by its uid', () => ({ clientUid: `uid-of-${OTHER.clientId}` })],
+    ['of another client', () => ({ clientUid: `uid-of-${OTHER.clientId}`, clientId: OTHER.clientId })],
+    ['of an earlier sign-in', ({ authTime = 0 }) => ({ authTime: authTime - 1000 })],
+    ['of a later sign-in', ({ authTime = 0 }) => ({ authTime: authTime + 1000 })],
+    ['of no sign-in', () => ({ authTime: undefined })],
+    ['for another audience', () => ({ audience: OTHER_RESOURCE })],
+    ['with another scope', () => ({ scope: ['admin'] })],
+    ['with one more scope', ({ scope }) => ({ scope: [...scope, 'admin'] })],
+  ])('%s → inactive to each caller', async (_, change) => {
+    const access = await changed(change);
+    for (const caller of [OPAQUE as typeof WEB, OTHER, API, OTHER_API]) {
+      expect((await web.as(caller).introspect(access)).body).toEqual({ active: false });
+    }
+  });
+
+  it('with less scope than its grant, as it was issued → active', async () => {
+    const access = await changed(() => ({ scope: ['read'] }));
+    expect((await opaque().introspect(access)).body).toMatchObject({ active: true, scope: 'read' });
   });
 });
 
