@@ -157,6 +157,29 @@ describe('a certificate of a name', () => {
     expect(after.nameFault(leaf.der, BILLING)).toBe('certificate_authority_expired');
   });
 
+  it.each(['before', 'behind'])(
+    'given an expired authority %s its renewal of the same key → it authenticates',
+    (place) => {
+      const expired = maker.authority('/CN=Short CA', { days: 1 });
+      const renewal = maker.renewed(expired, '/CN=Short CA');
+      const leaf = maker.client(expired, { subject: '/O=Shop/CN=billing' });
+      const both = [expired, renewal].map(({ certificate }) => certificate);
+      const file = (place === 'before' ? both : both.reverse()).join('');
+      expect(judge({ file, now: Date.now() + 2 * DAY }).nameFault(leaf.der, BILLING)).toBeUndefined();
+    },
+  );
+
+  it('given a stranger with the names of both, after a right certificate → certificate_untrusted; the right one stays good', () => {
+    const impostor = maker.authority();
+    const stranger = maker.client(impostor, { subject: '/O=Shop/CN=billing' });
+    const own = billing();
+    const one = judge();
+    for (const _ of ['cold', 'warm']) {
+      expect(one.nameFault(own.der, BILLING)).toBeUndefined();
+      expect(one.nameFault(stranger.der, BILLING)).toBe('certificate_untrusted');
+    }
+  });
+
   it('given another file of authorities → a leaf that was good is judged by that', () => {
     const other = maker.authority('/CN=Other CA');
     let authorities = CertificateAuthorities.parse(authority.certificate);
