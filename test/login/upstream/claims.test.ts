@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   type Claims,
+  completed,
   factsOf,
   hasRequiredClaims,
   lacksMapped,
@@ -198,6 +199,46 @@ describe('groups', () => {
       expect(reasonOf({ claims, provider })).toBe('groups_overage');
     },
   );
+});
+
+describe('the claims of userinfo beside an ID token', () => {
+  const NESTED = { claims: Object.assign({}, anOidcProvider().claims, { emailVerified: '/contact/verified' }) };
+  const ADDRESS = { email: 'ada@corp.example.com' };
+
+  function emailOf(signed: Claims, userinfo: Claims, provider: Partial<OidcProvider> = {}) {
+    const by = anOidcProvider(provider);
+    const facts = factsOf(completed(Object.assign({ sub: 'ada-1' }, signed), userinfo, by), by);
+    const answer = facts && vouch(facts, by, () => false);
+    return answer?.outcome === 'vouched' ? answer.person.email : answer;
+  }
+
+  it.each<[string, Claims, Claims, Partial<OidcProvider>, string | undefined]>([
+    ['of the same address', ADDRESS, { ...ADDRESS, email_verified: true }, {}, ADDRESS.email],
+    ['of another one', ADDRESS, { email: 'eve@corp.example.com', email_verified: true }, {}, undefined],
+    ['of none', ADDRESS, { email_verified: true }, {}, undefined],
+    ['of one that is no text', ADDRESS, { email: [ADDRESS.email], email_verified: true }, {}, undefined],
+    ['of an address that only userinfo has', {}, { ...ADDRESS, email_verified: true }, {}, ADDRESS.email],
+    [
+      'inside an object, of the same address',
+      ADDRESS,
+      { ...ADDRESS, contact: { verified: true } },
+      NESTED,
+      ADDRESS.email,
+    ],
+    ['inside an object, of another one', ADDRESS, { email: 'e@x', contact: { verified: true } }, NESTED, undefined],
+    ['against a signed no', { ...ADDRESS, email_verified: false }, { ...ADDRESS, email_verified: true }, {}, undefined],
+    ['no, against a signed yes', { ...ADDRESS, email_verified: true }, { email_verified: false }, {}, ADDRESS.email],
+  ])(
+    'with a word about verification %s → the address counts only where it is of that one',
+    (_case, signed, userinfo, provider, email) => {
+      expect(emailOf(signed, userinfo, provider)).toBe(email);
+    },
+  );
+
+  it('given an address of its own → what else it says counts, and the signed address stays', () => {
+    const userinfo = { email: 'eve@corp.example.com', email_verified: true, groups: ['ops'], name: 'Ada' };
+    expect(completed(ADDRESS, userinfo, anOidcProvider())).toEqual({ ...ADDRESS, groups: ['ops'], name: 'Ada' });
+  });
 });
 
 describe('required claims', () => {
