@@ -104,6 +104,8 @@ describe('the token of a ServiceAccount', () => {
     ['sub', () => ({ sub: 'system:serviceaccount:shop:other' }), 'account_token_malformed'],
     ['form, without kubernetes.io', () => ({ 'kubernetes.io': undefined }), 'account_token_malformed'],
     ['lifetime, 3601 s', () => ({ exp: seconds() + 3601 }), 'account_token_lifetime_too_long'],
+    ['lifetime, a year, in its last minute', () => lasting(365 * 86_400, 60), 'account_token_lifetime_too_long'],
+    ['lifetime, 3601 s, in its last second', () => lasting(3601, 1), 'account_token_lifetime_too_long'],
     ['lifetime, none', () => ({ exp: undefined }), 'account_token_times_malformed'],
     ['exp, 61 s ago', () => ({ iat: seconds() - 3000, exp: seconds() - 61 }), 'account_token_expired'],
     ['iat, 61 s ahead', () => ({ iat: seconds() + 61, exp: seconds() + 600 }), 'account_token_not_yet_valid'],
@@ -118,6 +120,7 @@ describe('the token of a ServiceAccount', () => {
   it.each([
     ['exp, 60 s ago', () => ({ iat: seconds() - 3000, exp: seconds() - 60 })],
     ['iat, 60 s ahead', () => ({ iat: seconds() + 60, nbf: seconds() + 60, exp: seconds() + 600 })],
+    ['a lifetime of 3600 s, in its last second', () => lasting(3600, 1)],
     ['no nbf', () => ({ nbf: undefined })],
   ])('at the edge of its window: %s → a token', async (_, different) => {
     expect((await request(await signed(different()))).status).toBe(200);
@@ -163,6 +166,12 @@ describe('the token of a ServiceAccount', () => {
       expect([response.status, (await readJson(response)).error]).toEqual([401, 'invalid_client']);
     }
   });
+
+  /** The times of a token that ends in so many seconds. */
+  function lasting(lifetime: number, left: number): object {
+    const exp = seconds() + left;
+    return { iat: exp - lifetime, nbf: exp - lifetime, exp };
+  }
 
   function accountOf({ namespace = 'shop', name = 'reports', uid = UID }): object {
     return {
