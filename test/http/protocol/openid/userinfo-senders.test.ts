@@ -42,8 +42,11 @@ const holder = new DpopHolder();
 
 /** Whether the store of marks fails. */
 let areMarksAway = false;
+/** The marks that the store was asked to claim. */
+let marksClaimed = 0;
 function breakable(stores: Stores): Stores {
   const claim: Stores['replays']['claim'] = async (...given) => {
+    marksClaimed++;
     if (areMarksAway) throw new StoreUnavailableError('replays.claim');
     return await stores.replays.claim(...given);
   };
@@ -128,6 +131,12 @@ describe.each([WEB, KEEPER, SPA])('a token of $clientId that is bound to a DPoP 
       expect(again.reason).toBe('dpop_proof_replayed');
       expect(again.challenge).toContain('DPoP error="invalid_dpop_proof"');
     }
+  });
+
+  it('given a proof → a mark in the store for a confidential client, and none for a public one: its people could fill it', async () => {
+    const before = marksClaimed;
+    expect([(await asked(proofOf())).status, (await asked(proofOf())).status]).toEqual([200, 200]);
+    expect(marksClaimed - before).toBe(client === SPA ? 0 : 2);
   });
 
   it('given a clock that is wrong → use_dpop_nonce with a nonce, and 200 with it', async () => {
