@@ -674,10 +674,10 @@ describe('the registry of a token server', () => {
     });
 
     /** By keys of its manifest, so that no secret is needed. */
-    function api() {
+    function api(name = 'api') {
       const auth = { method: 'private_key_jwt', privateKeyJwt: { jwks: { keys: [aKey('ES256').jwk] } } };
       const spec = { auth, grantTypes: [], resourceServer: { audiences: [API] } };
-      return cluster.object('OAuthClient', 'api', { metadata: { namespace: 'team' }, spec });
+      return cluster.object('OAuthClient', name, { metadata: { namespace: 'team' }, spec });
     }
     function resource(namespace: string, metadata: object = {}, spec: object = {}) {
       const given = { namespace, uid: `uid-${namespace}`, ...metadata };
@@ -714,12 +714,51 @@ describe('the registry of a token server', () => {
       expect(seen).toEqual([true, false]);
     });
 
+    it('given 60 of them and time for one judgement at once → no registry has lost the resource before all are refused', async () => {
+      const names = Array.from({ length: 60 }, (_, index) => `api-${index}`);
+      cluster.has('oauthclients', client('web'), ...names.map((name) => api(name)));
+      cluster.has('protectedresources', resource('team'));
+      await serving();
+      const served = () => names.filter((name) => sync.current.find(`team.${name}`) !== undefined).length;
+      expect(served()).toBe(60);
+      const seen: (readonly [resources: number, served: number])[] = [];
+      onSwapped = () => seen.push([sync.current.resources.size, served()]);
+      let now = performance.now();
+      vi.spyOn(performance, 'now').mockImplementation(() => {
+        now += 5;
+        return now;
+      });
+      cluster.put('protectedresources', resource('team', { generation: 2, deletionTimestamp: CREATED }));
+      await until('all are refused', () => served() === 0);
+      expect(seen).toEqual([[0, 0]]);
+    });
+
     it('given a resource of another namespace → refused', async () => {
       cluster.has('namespaces', namespace('team'), namespace('elsewhere'));
       cluster.has('protectedresources', resource('elsewhere'));
       await serving();
       expect([sync.current.resources.size, isServed(), isApiServed()]).toEqual([1, true, false]);
     });
+  });
+
+  it('given a namespace that leaves the policy of its resource → refused; that comes back → accepted', async () => {
+    const NOTES_API = 'https://notes.example/api';
+    const gold = { tier: 'gold' };
+    const allow = { grantTypes: ['authorization_code'], scopes: ['openid'], redirectHosts: ['*.example'] };
+    const spec = { namespaceSelector: { matchLabels: gold }, allow: { ...allow, resources: [NOTES_API] } };
+    cluster.has('clientpolicies', cluster.object('ClientPolicy', 'tenants', { spec }));
+    cluster.has('namespaces', namespace('team', gold));
+    cluster.has(
+      'protectedresources',
+      cluster.object('ProtectedResource', 'notes', { metadata: { namespace: 'team' }, spec: { resource: NOTES_API } }),
+    );
+    await serving();
+    const isAccepted = () => sync.current.resources.find('team', 'notes') !== undefined;
+    expect(isAccepted()).toBe(true);
+    cluster.put('namespaces', namespace('team'));
+    await until('it is refused', () => !isAccepted());
+    cluster.put('namespaces', namespace('team', gold));
+    await until('it is accepted', isAccepted);
   });
 
   it('serves no client of a namespace that is not known yet, whatever a policy would make of its labels', async () => {
