@@ -8,6 +8,8 @@ import { basic, DEFAULT_AUDIENCE, type Grantry, PKCE, readJson, startGrantry } f
 import { API, WEB } from '../http/protocol/token-calls.ts';
 
 const CLIENT = { clientId: API.clientId, clientSecret: API.secret };
+/** Clocks may differ by so many milliseconds, unless the options say otherwise. */
+const TOLERANCE = 5000;
 const ACCOUNT = { headers: { authorization: basic(WEB.clientId, WEB.secret) } };
 
 async function setUp(accessTokenFormat: 'jwt' | 'opaque', options: Partial<IntrospectionOptions> = {}) {
@@ -75,6 +77,18 @@ describe.each(['jwt', 'opaque'] as const)('a token of format %s', (format) => {
     expect(await outcome(token)).toBe('passes');
     grantry.clock.advance(1);
     expect(await outcome(token)).toBe('401 token_inactive');
+  });
+
+  it('with kept answers → is refused from its end on, however new the answer is', async () => {
+    const { grantry, calls, outcome } = await setUp(format, { cacheSeconds: 30 });
+    const { access_token: token } = await tokensOf(grantry);
+    grantry.clock.advance(590_000);
+    expect(await outcome(token)).toBe('passes');
+    grantry.clock.advance(10_000 + TOLERANCE - 1);
+    expect(await outcome(token)).toBe('passes');
+    grantry.clock.advance(1);
+    expect(await outcome(token)).toBe('401 token_expired');
+    expect(calls.count).toBe(1);
   });
 });
 

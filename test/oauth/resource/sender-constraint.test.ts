@@ -76,6 +76,26 @@ describe('a token', () => {
       'invalid_token certificate_missing',
     ],
     ['of what is not understood', { cnf: { jwk: {} } }, 'invalid_token confirmation_unknown'],
+    [
+      'of a key and what is not understood, with its proof',
+      { ...bound, cnf: { ...bound.cnf, jwk: {} }, proofs: [proof()] },
+      'invalid_token confirmation_unknown',
+    ],
+    [
+      'of a certificate and what is not understood, with it',
+      { cnf: { x5t, 'x5t#S256': x5t }, certificate: der },
+      'invalid_token confirmation_unknown',
+    ],
+    [
+      'of a certificate and a key that is no text, with both',
+      { ...bound, cnf: { jkt: [holder.thumbprint], 'x5t#S256': x5t }, certificate: der, proofs: [proof()] },
+      'invalid_token confirmation_unknown',
+    ],
+    [
+      'of a certificate and an empty key, with it',
+      { cnf: { jkt: '', 'x5t#S256': x5t }, certificate: der },
+      'invalid_token confirmation_unknown',
+    ],
     ['of nothing', { cnf: {} }, 'invalid_token confirmation_unknown'],
     ['of a text', { cnf: 'x' }, 'invalid_token confirmation_unknown'],
     ['of null', { cnf: null }, 'invalid_token confirmation_unknown'],
