@@ -15,6 +15,7 @@ import {
   SECRET_HASH,
   SHARD,
   sampleGrant,
+  sampleSession,
   uniqueId,
 } from '../../contracts/sample-grants.ts';
 import { forgetfulRedis, losing } from '../setup/forgetful-redis.ts';
@@ -143,6 +144,46 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     expect(await owed()).toEqual([]);
     await redis.connection.replayRevocations('all');
     expect(await owed()).toEqual(begun.map(({ sid }) => sid));
+  });
+
+  it('owes nothing for a session with a later login, whether it is new or continues the one of before', async () => {
+    const { sessions, grants, logouts, users } = redis.stores;
+    const [continuing, starting] = ['usr_gina', 'usr_hugo'];
+    /** Issues a code, which is noted. */
+    const visit = async ({ subject, sessionId, sid }: Session) => {
+      const login = { sessionId, sid, offline: false, namespace: 'shop' };
+      const grant = sampleGrant({ subject, login });
+      expect(await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION)).toMatchObject({ outcome: 'issued' });
+      return grant.grantId;
+    };
+    const owed = async (subject: string) => {
+      return (await logouts.list(shardOfPerson(subject))).filter((each) => each.subject === subject);
+    };
+    const before = new Map<string, Session>();
+    for (const subject of [continuing, starting]) {
+      await users.settle(subject, 'first');
+      const session = await begin(sessions, { subject });
+      before.set(subject, session);
+      await visit(session);
+    }
+    await losing(redis, async () => {
+      for (const subject of before.keys()) expect(await users.settle(subject, 'second', 'first')).toBe('ended');
+    });
+    // On a server that knows nothing of the end.
+    const next = await sessions.create(sampleSession({ subject: continuing }), undefined, before.get(continuing));
+    if (next === 'outdated') throw new Error('another credential is noted');
+    expect(next.sid).toBe(before.get(continuing)?.sid);
+    await visit(next);
+    const fresh = await begin(sessions, { subject: starting });
+    await visit(fresh);
+    await redis.connection.replayRevocations('all');
+    expect(await owed(continuing)).toEqual([]);
+    expect((await owed(starting)).map(({ sid }) => sid)).toEqual([before.get(starting)?.sid]);
+    for (const session of [next, fresh]) {
+      expect(await sessions.use(session.sessionId)).toBeDefined();
+      // What it has noted is still there.
+      expect((await sessions.end(session)).map(({ sid }) => sid)).toEqual([session.sid]);
+    }
   });
 
   it('is ended again with consents of before, and what was noted is not touched: a person who is back as another', async () => {
