@@ -109,26 +109,29 @@ describe('prompt=login', () => {
     },
   );
 
-  it('given another account on the consent page → the same request, which asks that person once', async () => {
-    const world = await aWorld({ clients: [ASKS] });
-    const browser = await signedIn(world);
-    const changes = { prompt: 'login', nonce: 'n-0S6&', max_age: '60', dpop_jkt: 'j'.repeat(43), login_hint: 'bob' };
-    const { location: path = '' } = await submitLogin(browser, await browser.get(openidPath(world, changes)));
-    expect(path).toMatch(CONSENT_PATH);
-    expect((await browser.get(path)).body).toContain('Alice Ang (alice)');
-    const { location: again = '' } = await decide(browser, path, 'other_account');
-    expect(Object.fromEntries(new URL(again, world.issuer).searchParams)).toMatchObject({
-      scope: 'openid',
-      ...changes,
-      prompt: 'login select_account',
-    });
-    const page = await browser.get(again);
-    expect(page.body).toContain('maxlength="254" value="bob"');
-    const { location: next = '' } = await submitLogin(browser, page, 'bob');
-    expect(next).toMatch(CONSENT_PATH);
-    const { location: back = '' } = await decide(browser, next, 'allow');
-    expect(answerOf(await browser.get(back)).code).toMatch(/^ac1\./);
-  });
+  it.each(['60', '0'])(
+    'given another account on the consent page, and max_age %s → the same request, which asks that person once',
+    async (max_age) => {
+      const world = await aWorld({ clients: [ASKS] });
+      const browser = await signedIn(world);
+      const changes = { prompt: 'login', nonce: 'n-0S6&', max_age, dpop_jkt: 'j'.repeat(43), login_hint: 'bob' };
+      const { location: path = '' } = await submitLogin(browser, await browser.get(openidPath(world, changes)));
+      expect(path).toMatch(CONSENT_PATH);
+      expect((await browser.get(path)).body).toContain('Alice Ang (alice)');
+      const { location: again = '' } = await decide(browser, path, 'other_account');
+      expect(Object.fromEntries(new URL(again, world.issuer).searchParams)).toMatchObject({
+        scope: 'openid',
+        ...changes,
+        prompt: 'login select_account',
+      });
+      const page = await browser.get(again);
+      expect(page.body).toContain('maxlength="254" value="bob"');
+      const { location: next = '' } = await submitLogin(browser, page, 'bob');
+      expect(next).toMatch(CONSENT_PATH);
+      const { location: back = '' } = await decide(browser, next, 'allow');
+      expect(answerOf(await browser.get(back)).code).toMatch(/^ac1\./);
+    },
+  );
 });
 
 describe('max_age', () => {

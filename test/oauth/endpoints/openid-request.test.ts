@@ -130,12 +130,15 @@ describe('the parameters of OpenID Connect', () => {
     }
   });
 
-  it('given those that were read → written and read again they are the same', () => {
-    const sent = { nonce: 'n&=', prompt: 'consent login', max_age: '60', login_hint: 'ada' };
-    const openid = read(sent);
-    expect(openid && openidParameters(openid)).toEqual(sent);
-    expect(openidParameters(NOTHING)).toEqual({});
-  });
+  it.each(['60', '0'])(
+    'given those that were read, with max_age %s → written and read again they are the same',
+    (max_age) => {
+      const sent = { nonce: 'n&=', prompt: 'consent login', max_age, login_hint: 'ada' };
+      const openid = read(sent);
+      expect(openid && openidParameters(openid)).toEqual(sent);
+      expect(openidParameters(NOTHING)).toEqual({});
+    },
+  );
 });
 
 describe('a session', () => {
