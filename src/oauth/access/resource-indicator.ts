@@ -36,7 +36,7 @@ export function resolveResource(
   confirmation: Confirmation | undefined,
 ): string {
   if (values.length > 1) {
-    throw new OAuthError('invalid_target', 'At most one resource may be named.', { reason: 'resource_repeated' });
+    throw new OAuthError('invalid_target', 'resource is included more than once.', { reason: 'resource_repeated' });
   }
   const resource = values[0] ?? access.defaultAudience;
   if (resource === undefined) throw resourceMissing(access);
@@ -52,7 +52,7 @@ function resourceMissing({ audiences }: ClientAccess): OAuthError {
       reason: 'resource_not_granted',
     });
   }
-  return new OAuthError('invalid_target', 'A resource is required.', { reason: 'resource_missing' });
+  return new OAuthError('invalid_target', 'resource is missing.', { reason: 'resource_missing' });
 }
 
 /**
@@ -61,12 +61,12 @@ function resourceMissing({ audiences }: ClientAccess): OAuthError {
  */
 export function checkResources(resources: readonly string[], access: ClientAccess): void {
   if (!resources.every(isResourceIndicator)) {
-    throw new OAuthError('invalid_target', 'A resource must be an absolute URI without fragment.', {
+    throw new OAuthError('invalid_target', 'resource must be an absolute URI without fragment.', {
       reason: 'resource_malformed',
     });
   }
   if (!isSubset(resources, access.audiences)) {
-    throw new OAuthError('invalid_target', 'The client may not ask for this resource.', {
+    throw new OAuthError('invalid_target', 'resource has a value that the client may not request.', {
       reason: 'resource_not_registered',
     });
   }

@@ -46,10 +46,10 @@ export function resolveScope(
 ): readonly string[] {
   const scope = requested === undefined ? defaultScope(audiences, access) : parseScope(requested);
   if (scope === undefined) {
-    throw new OAuthError('invalid_scope', 'The scope is malformed.', { reason: 'scope_malformed' });
+    throw new OAuthError('invalid_scope', 'scope is malformed.', { reason: 'scope_malformed' });
   }
   if (scope.length === 0) {
-    throw new OAuthError('invalid_scope', 'A scope is required.', { reason: 'scope_missing' });
+    throw new OAuthError('invalid_scope', 'scope is missing.', { reason: 'scope_missing' });
   }
   checkScope(scope, audiences, access);
   return scope;
@@ -85,5 +85,5 @@ export function checkScope(scope: readonly string[], audiences: readonly string[
 function refuseOutside(scope: readonly string[], allowed: readonly string[], reason: string): void {
   const detail = firstOutside(scope, allowed);
   if (detail === undefined) return;
-  throw new OAuthError('invalid_scope', 'The client may not ask for this scope.', { reason, detail });
+  throw new OAuthError('invalid_scope', 'scope has a value that the client may not request.', { reason, detail });
 }

@@ -7,6 +7,7 @@ import { attributeTo, OAuthError } from '../ports/error.ts';
 import type { AuthenticationLimiter } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry, RegistryRef } from '../registry/registry.ts';
+import { unknownClientDetail } from '../values/log-detail.ts';
 import type { Credentials, Verification, VerificationContext } from './method.ts';
 import type { ReplayMark, ReplayMarks } from './replay-marks.ts';
 import { CLIENT_AUTHENTICATION_PARAMETERS, onlyTry, type Try } from './tries.ts';
@@ -152,8 +153,9 @@ interface Failure {
 
 function failed(failure: Failure): OAuthError {
   const { name, attempt } = failure.only;
-  const detail = attempt.malformed ? undefined : failure.refusal;
-  const details = { reason: failureReason(failure), detail, ...(name && { authMethod: name }) };
+  const reason = failureReason(failure);
+  const detail = reason === 'client_unknown' ? unknownClientDetail(attempt.clientId ?? '') : failure.refusal;
+  const details = { reason, detail: attempt.malformed ? undefined : detail, ...(name && { authMethod: name }) };
   return new OAuthError('invalid_client', 'Client authentication failed.', details);
 }
 

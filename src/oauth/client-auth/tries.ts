@@ -50,7 +50,9 @@ export function onlyTry(credentials: Credentials, findClient: (clientId: string)
 
   const claimed = only.attempt.clientId;
   if (named !== undefined && claimed !== undefined && named !== claimed) {
-    throw new OAuthError('invalid_request', 'The request names two clients.', { reason: 'client_id_mismatch' });
+    throw new OAuthError('invalid_request', 'client_id names another client than the credentials do.', {
+      reason: 'client_id_mismatch',
+    });
   }
   return only;
 }

@@ -3,6 +3,7 @@
 
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
+import { redirectUriDetail, unknownClientDetail } from '../values/log-detail.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { matchRedirectUri } from '../values/redirect-uri.ts';
 
@@ -13,7 +14,7 @@ export interface RefusedAuthorization {
   /** The registered or refused client, where it is known; for logs only. */
   readonly clientId: string | undefined;
   /** See {@link OAuthErrorDetails.detail}. */
-  readonly detail?: string;
+  readonly detail?: string | undefined;
 }
 
 /** The verified addressee of each answer. */
@@ -27,17 +28,19 @@ export function findAddressee(parameters: Parameters, registry: Registry): Found
   if (clientId === undefined) return refused('client_id_missing', undefined);
   const client = registry.find(clientId);
   if (client === undefined) {
-    const detail = registry.refused.reasonOf(clientId);
-    if (detail === undefined) return refused('client_unknown', undefined);
-    return { kind: 'refused', reason: 'client_refused', clientId, detail };
+    const condition = registry.refused.reasonOf(clientId);
+    if (condition === undefined) return refused('client_unknown', undefined, unknownClientDetail(clientId));
+    return refused('client_refused', clientId, condition);
   }
   const redirectUri = parameters.get('redirect_uri');
   if (redirectUri === undefined) return refused('redirect_uri_missing', clientId);
-  if (!matchRedirectUri(redirectUri, client.redirectUris)) return refused('redirect_uri_mismatch', clientId);
+  if (!matchRedirectUri(redirectUri, client.redirectUris)) {
+    return refused('redirect_uri_mismatch', clientId, redirectUriDetail(redirectUri));
+  }
   return { kind: 'found', client, redirectUri };
 }
 
 /** The refusal without a redirect. @param clientId where it is known */
-export function refused(reason: string, clientId: string | undefined): RefusedAuthorization {
-  return { kind: 'refused', reason, clientId };
+export function refused(reason: string, clientId: string | undefined, detail?: string): RefusedAuthorization {
+  return { kind: 'refused', reason, clientId, detail };
 }

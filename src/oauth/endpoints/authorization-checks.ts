@@ -5,7 +5,7 @@ import { type ErrorCode, OAuthError } from '../ports/error.ts';
 import type { Confirmation } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import { keyConfirmation } from '../values/confirmation.ts';
-import type { Parameters } from '../values/parameters.ts';
+import { type Parameters, parameterMissing } from '../values/parameters.ts';
 import { isChallenge } from '../values/pkce.ts';
 
 /** The parameters the endpoint knows; all others are ignored, also when repeated. `resource` may repeat. */
@@ -57,7 +57,7 @@ export function rejectUnreadableState(parameters: Parameters): void {
   // RFC 6749 §4.1.1, appendix A.5: state is returned exactly as sent, so one that cannot be returned is refused.
   const state = parameters.get('state');
   if (state !== undefined && !isReadable(state)) {
-    throw new OAuthError('invalid_request', 'The state is too long or has control characters.', {
+    throw new OAuthError('invalid_request', 'state is too long or has control characters.', {
       reason: 'state_unreadable',
     });
   }
@@ -68,7 +68,7 @@ export function rejectUnsupportedParameters(parameters: Parameters): void {
   // RFC 9101 §6, OpenID Connect Core §3.1.2.6: unsupported ways to send a request have their own errors.
   for (const [name, code] of UNSUPPORTED) {
     if (parameters.get(name) !== undefined) {
-      throw new OAuthError(code, 'The request uses a parameter that is not supported.', { reason: code });
+      throw new OAuthError(code, `${name} is not supported.`, { reason: code });
     }
   }
 }
@@ -88,7 +88,7 @@ export function requireResponseTypeCode(parameters: Parameters): void {
   // RFC 6749 §3.1.1: required; `code` is the only one (no implicit flow, RFC 9700 §2.1.2).
   const responseType = parameters.require('response_type');
   if (responseType !== 'code') {
-    throw new OAuthError('unsupported_response_type', 'The response type is not supported.', {
+    throw new OAuthError('unsupported_response_type', 'response_type is not supported.', {
       reason: 'response_type_unsupported',
     });
   }
@@ -99,7 +99,7 @@ export function requireResponseModeQuery(parameters: Parameters): void {
   // OAuth 2.0 Multiple Response Type Encoding Practices §2.1: `query` is the default for code, and the only one here.
   const responseMode = parameters.get('response_mode');
   if (responseMode !== undefined && responseMode !== 'query') {
-    throw new OAuthError('invalid_request', 'The response mode is not supported.', {
+    throw new OAuthError('invalid_request', 'response_mode is not supported.', {
       reason: 'response_mode_unsupported',
     });
   }
@@ -113,12 +113,12 @@ export function requireChallenge(parameters: Parameters): string {
   // RFC 7636 §4.3, §4.4.1, RFC 9700 §2.1.1: an absent method means `plain`, which is refused like any other but S256.
   const challenge = parameters.require('code_challenge');
   if (parameters.get('code_challenge_method') !== 'S256') {
-    throw new OAuthError('invalid_request', 'The code challenge method must be S256.', {
+    throw new OAuthError('invalid_request', 'code_challenge_method must be S256.', {
       reason: 'code_challenge_method_unsupported',
     });
   }
   if (!isChallenge(challenge)) {
-    throw new OAuthError('invalid_request', 'The code challenge is malformed.', { reason: 'code_challenge_malformed' });
+    throw new OAuthError('invalid_request', 'code_challenge is malformed.', { reason: 'code_challenge_malformed' });
   }
   return challenge;
 }
@@ -134,7 +134,7 @@ export function keyOfCode(parameters: Parameters): Confirmation | undefined {
   const thumbprint = parameters.get('dpop_jkt');
   if (thumbprint === undefined) return undefined;
   if (!THUMBPRINT.test(thumbprint)) {
-    throw new OAuthError('invalid_request', 'The key thumbprint is malformed.', { reason: 'dpop_jkt_malformed' });
+    throw new OAuthError('invalid_request', 'dpop_jkt is malformed.', { reason: 'dpop_jkt_malformed' });
   }
   return keyConfirmation(thumbprint);
 }
@@ -142,7 +142,5 @@ export function keyOfCode(parameters: Parameters): Confirmation | undefined {
 /** @throws OAuthError invalid_request */
 export function requireStateWhereDemanded(state: string | undefined, client: Client): void {
   // RFC 6749 §10.12: PKCE protects already (RFC 9700 §4.7.1); a client can demand state on top.
-  if (client.requireState && state === undefined) {
-    throw new OAuthError('invalid_request', 'A required parameter is missing.', { reason: 'state_missing' });
-  }
+  if (client.requireState && state === undefined) throw parameterMissing('state');
 }

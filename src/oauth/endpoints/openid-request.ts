@@ -49,7 +49,7 @@ function nonceOf(parameters: Parameters): string | undefined {
   if (nonce === undefined) return undefined;
   // It comes back exactly as sent, so one that cannot is refused.
   if (Buffer.byteLength(nonce) > MOST_NONCE_BYTES || !nonce.isWellFormed() || /\p{Cc}/u.test(nonce)) {
-    throw malformed('The nonce is too long or has control characters.', 'nonce_unreadable');
+    throw malformed('nonce is too long or has control characters.', 'nonce_unreadable');
   }
   return nonce;
 }
@@ -65,7 +65,7 @@ const PROMPTS: Readonly<Record<string, Prompt>> = {
 function promptOf(parameters: Parameters): readonly Prompt[] {
   const values = new Set((parameters.get('prompt') ?? '').split(' ').filter((value) => value !== ''));
   if (values.has('none') && values.size > 1) {
-    throw malformed('The prompt none stands alone.', 'prompt_contradictory');
+    throw malformed('prompt has none beside other values.', 'prompt_contradictory');
   }
   return [...new Set([...values].flatMap((value) => (Object.hasOwn(PROMPTS, value) ? (PROMPTS[value] ?? []) : [])))];
 }
@@ -74,7 +74,7 @@ function maxAgeOf(parameters: Parameters): number | undefined {
   const maxAge = parameters.get('max_age');
   if (maxAge === undefined) return undefined;
   if (!/^[0-9]+$/.test(maxAge)) {
-    throw malformed('The greatest age of a sign-in is a whole number of seconds.', 'max_age_malformed');
+    throw malformed('max_age must be a whole number of seconds.', 'max_age_malformed');
   }
   return Math.min(Number(maxAge), Number.MAX_SAFE_INTEGER);
 }
@@ -89,7 +89,7 @@ function subjectOf(parameters: Parameters, { client, issuer, keys }: OpenidReque
   if (hint === undefined) return undefined;
   const read = readIdTokenHint(hint, { issuer, keys });
   if (read?.clientId !== client.clientId) {
-    throw malformed('The hint is no ID token of this client.', 'id_token_hint_invalid');
+    throw malformed('id_token_hint is not an ID token of this client.', 'id_token_hint_invalid');
   }
   return read.subject;
 }

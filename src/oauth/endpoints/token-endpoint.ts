@@ -156,5 +156,5 @@ interface Issued {
 }
 
 function refuse(code: 'unsupported_grant_type' | 'unauthorized_client', reason: string): OAuthError {
-  return new OAuthError(code, 'The grant type is not supported for this client.', { reason });
+  return new OAuthError(code, 'grant_type is not supported for this client.', { reason });
 }

@@ -77,9 +77,9 @@ export async function accessExceededError(
     asked ?? granted,
     granted.filter((token) => scopes.includes(token)),
   );
-  return new OAuthError('invalid_scope', 'The scope exceeds what was granted.', { reason: outcome, detail });
+  return new OAuthError('invalid_scope', 'scope exceeds what was granted.', { reason: outcome, detail });
 }
 
 function invalidTarget(reason: string): OAuthError {
-  return new OAuthError('invalid_target', 'The resource is not valid for this grant.', { reason });
+  return new OAuthError('invalid_target', 'resource is not valid for this grant.', { reason });
 }

@@ -85,7 +85,7 @@ function requestedScope(value: string | undefined): readonly string[] | undefine
   if (value === undefined) return undefined;
   const scope = parseScope(value);
   if (scope === undefined) {
-    throw new OAuthError('invalid_scope', 'The scope is malformed.', { reason: 'scope_malformed' });
+    throw new OAuthError('invalid_scope', 'scope is malformed.', { reason: 'scope_malformed' });
   }
   return scope;
 }

@@ -33,7 +33,7 @@ export interface OAuthErrorDetails {
   readonly reason: string;
   /**
    * What the reason is about, for the log line only: the scope that is not allowed, the condition's reason of a refused
-   * client. Printable ASCII, at most 120 characters.
+   * client, the id that no client has. Printable ASCII, at most 120 characters.
    */
   readonly detail?: string | undefined;
   /** Whole seconds after which the request may be tried again; becomes `Retry-After`. */
@@ -45,7 +45,7 @@ export interface OAuthErrorDetails {
   readonly cause?: unknown;
 }
 
-/** A request the protocol refuses. `description` is a fixed text, never text from the request (security row S7). */
+/** A request the protocol refuses. `description` is a fixed text that names the parameter, never text from the request (security row S7). */
 export class OAuthError extends Error {
   readonly code: ErrorCode;
   readonly description: string;

@@ -54,10 +54,9 @@ export class Parameters {
 
   /** @throws OAuthError invalid_request when one of `known` was sent more than once. */
   rejectDuplicates(known: Iterable<string>): void {
-    if (this.firstDuplicate(known) !== undefined) {
-      throw new OAuthError('invalid_request', 'A parameter is included more than once.', {
-        reason: 'duplicate_parameter',
-      });
+    const name = this.firstDuplicate(known);
+    if (name !== undefined) {
+      throw new OAuthError('invalid_request', `${name} is included more than once.`, { reason: 'duplicate_parameter' });
     }
   }
 
@@ -67,9 +66,12 @@ export class Parameters {
    */
   require(name: string): string {
     const value = this.get(name);
-    if (value === undefined) {
-      throw new OAuthError('invalid_request', 'A required parameter is missing.', { reason: `${name}_missing` });
-    }
+    if (value === undefined) throw parameterMissing(name);
     return value;
   }
+}
+
+/** The error for a required parameter that was not sent: `invalid_request` with the reason `<name>_missing`. */
+export function parameterMissing(name: string): OAuthError {
+  return new OAuthError('invalid_request', `${name} is missing.`, { reason: `${name}_missing` });
 }

@@ -21,7 +21,17 @@ export function isForPeople(fields: Fields): boolean {
   return fields.stream !== 'audit' || fields.alert !== undefined;
 }
 
-function requestLine({ route, status, outcome, reason, clientId, grantType, requestId, durationMs }: Fields): string {
+function requestLine({
+  route,
+  status,
+  outcome,
+  reason,
+  detail,
+  clientId,
+  grantType,
+  requestId,
+  durationMs,
+}: Fields): string {
   // The error page shows the request id too, so that a refusal can be found by it.
   const id = typeof status === 'number' && status >= 400 ? requestId : undefined;
   return words([
@@ -29,6 +39,7 @@ function requestLine({ route, status, outcome, reason, clientId, grantType, requ
     status,
     outcome,
     reason === outcome ? undefined : reason,
+    detail,
     clientId,
     grantType,
     `(${durationMs} ms)`,

@@ -8,7 +8,11 @@ import { basic, PKCE, readJson, startGrantry } from '../../grantry.ts';
 const ORIGIN = 'https://spa.example';
 const SECRET = 'the-secret-of-the-web-application';
 const grantry = await startGrantry({
-  clients: [{ clientId: 'shop.web', secret: SECRET, allowedCorsOrigins: [ORIGIN] }],
+  clients: [
+    { clientId: 'shop.web', secret: SECRET, allowedCorsOrigins: [ORIGIN] },
+    { clientId: 'shop.bare', defaultScopes: [] },
+    { clientId: 'shop.people', scopes: ['read', 'openid'] },
+  ],
   refused: { 'shop.refused': 'PolicyViolation' },
 });
 const headers = { authorization: basic('shop.web', SECRET) };
@@ -94,6 +98,101 @@ describe('a request of a client whose manifest is refused', () => {
     expect(lastLine()).toMatchObject({ reason: 'client_unknown' });
     await authorize({ client_id: 'shop.refused' });
     expect(lastLine()).toMatchObject(refused);
+  });
+});
+
+describe('a redirect_uri that is not registered', () => {
+  it.each([
+    ['another path', 'https://app.example/callback', 'https://app.example/callback'],
+    ['a query and a fragment', 'https://app.example/cb?token=abc#code', 'https://app.example/cb'],
+    ['user information', 'https://ada:pass@app.example/cb', 'https://app.example/cb'],
+    ['a line break and colours', 'https://app.example/\n\u001b[31mred', 'https://app.example/%0A%1B[31mred'],
+    ['half a character', 'https://app.example/\ud800', 'https://app.example/%EF%BF%BD'],
+    [
+      'a long path',
+      `https://app.example/${'ä'.repeat(500)}`,
+      `https://app.example/${'%C3%A4'.repeat(16)}%C3%`.slice(0, 120),
+    ],
+  ])(
+    'with %s → its log line shows it, bounded, escaped and without what may be secret',
+    async (_, redirectUri, detail) => {
+      const answer = await authorize({ redirect_uri: redirectUri });
+      expect(answer.status).toBe(400);
+      expect(lastLine()).toMatchObject({ reason: 'redirect_uri_mismatch', clientId: 'shop.web', detail });
+    },
+  );
+});
+
+describe('a client id that no client has', () => {
+  it.each([
+    ['the form of an id', 'shop.wbe', 'shop.wbe'],
+    [
+      'a long id of a team',
+      'payments-production-settlement.reconciliation-worker',
+      'payments-production-settlement.reconciliation-worker',
+    ],
+    ['no form of an id', 'shop web\n', undefined],
+    ['the form of a client secret', 'q3JxZ0c1bVdhS2p4dGx1bXhwT0h3cVpyYm5uQ2dXZks', undefined],
+    ['the form of a refresh token', `rt1.007.${'aB3_-'.repeat(5)}xY.0.${'aB3_-'.repeat(8)}xYz`, undefined],
+  ])('with %s → the log line of /authorize and /token shows it, and no secret', async (_, clientId, detail) => {
+    await authorize({ client_id: clientId });
+    expect(lastLine()).toMatchObject({ reason: 'client_unknown' });
+    expect(lastLine()?.detail).toBe(detail);
+    const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: 'guess' };
+    await grantry.post('/token', form);
+    expect(lastLine()).toMatchObject({ reason: 'client_unknown' });
+    expect(lastLine()?.detail).toBe(detail);
+  });
+});
+
+describe('error_description', () => {
+  const OPENID = { client_id: 'shop.people', scope: 'openid' };
+  const redirected = async (changes: Readonly<Record<string, string>>) => {
+    const location = (await authorize({ scope: 'read', ...changes })).headers.get('location') ?? '';
+    return new URL(location).searchParams.get('error_description');
+  };
+
+  it.each([
+    ['response_type', { response_type: '' }],
+    ['response_type', { response_type: 'token' }],
+    ['response_mode', { response_mode: 'form_post' }],
+    ['code_challenge', { code_challenge: '' }],
+    ['code_challenge', { code_challenge: 'short' }],
+    ['code_challenge_method', { code_challenge_method: '' }],
+    ['scope', { client_id: 'shop.bare', scope: '' }],
+    ['scope', { scope: 'read  write' }],
+    ['scope', { scope: 'admin' }],
+    ['resource', { resource: 'https://other.example' }],
+    ['resource', { resource: 'no address' }],
+    ['dpop_jkt', { dpop_jkt: 'x' }],
+    ['request', { request: 'x' }],
+    ['request_uri', { request_uri: 'x' }],
+    ['registration', { registration: 'x' }],
+    ['max_age', { ...OPENID, max_age: 'x' }],
+    ['prompt', { ...OPENID, prompt: 'none login' }],
+    ['id_token_hint', { ...OPENID, id_token_hint: 'x' }],
+  ])('of a faulty %s in an authorization request → names it first', async (name, changes) => {
+    expect((await redirected(changes))?.split(' ', 1)).toEqual([name]);
+  });
+
+  it.each([
+    ['grant_type', {}],
+    ['grant_type', { grant_type: 'password' }],
+    ['code', { grant_type: 'authorization_code' }],
+    ['refresh_token', { grant_type: 'refresh_token' }],
+    ['scope', { grant_type: 'client_credentials', scope: 'admin' }],
+    ['resource', { grant_type: 'client_credentials', resource: 'https://other.example' }],
+    ['client_id', { grant_type: 'client_credentials', client_id: 'shop.other' }],
+  ])('of a faulty %s in a token request → names it first', async (name, form) => {
+    const answer = await grantry.post('/token', form, { headers });
+    const { error_description: text } = (await answer.json()) as { error_description: string };
+    expect(text.split(' ', 1)).toEqual([name]);
+  });
+
+  it('of a repeated parameter → names the one that is repeated', async () => {
+    const form = new URLSearchParams('grant_type=client_credentials&scope=read&scope=read');
+    const answer = await fetch(grantry.url('/token'), { method: 'POST', body: form, headers });
+    expect(await answer.json()).toMatchObject({ error_description: 'scope is included more than once.' });
   });
 });
 

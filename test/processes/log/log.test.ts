@@ -56,6 +56,15 @@ describe('the log of a process', () => {
     child.kill('SIGKILL');
   });
 
+  it('on a terminal shows what the reason of a refusal is about', async () => {
+    const output = await outputOf(`
+      const { log } = await openLog({ level: 'info', format: 'pretty' });
+      const fields = { route: 'token', status: 401, outcome: 'refused', reason: 'client_unknown', detail: 'shop.wbe' };
+      log.info(Object.assign(fields, { durationMs: 1.5, requestId: 'r1' }));
+    `);
+    expect(output).toContain('token 401 refused client_unknown shop.wbe (1.5 ms) r1');
+  });
+
   it('is complete after a flush', async () => {
     const output = await outputOf(`
       const { log, flush } = await openLog({ level: 'info', format: 'json' });
