@@ -4,10 +4,10 @@
 
 import type { Audit } from '../ports/audit.ts';
 import { attributeTo, OAuthError } from '../ports/error.ts';
+import { unknownClientDetail } from '../ports/error-detail.ts';
 import type { AuthenticationLimiter } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry, RegistryRef } from '../registry/registry.ts';
-import { unknownClientDetail } from '../values/log-detail.ts';
 import type { Credentials, Verification, VerificationContext } from './method.ts';
 import type { ReplayMark, ReplayMarks } from './replay-marks.ts';
 import { CLIENT_AUTHENTICATION_PARAMETERS, onlyTry, type Try } from './tries.ts';

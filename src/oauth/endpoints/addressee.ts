@@ -1,9 +1,9 @@
 // The addressee of the answer to an authorization request: a registered client at one of its redirect URIs, or a page where
 // either is not certain (RFC 6749 §4.1.2.1).
 
+import { redirectUriDetail, unknownClientDetail } from '../ports/error-detail.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
-import { redirectUriDetail, unknownClientDetail } from '../values/log-detail.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { matchRedirectUri } from '../values/redirect-uri.ts';
 
