@@ -164,7 +164,9 @@ await describeConsumers(['kubernetes', 'kubelogin', 'dex'], (assets, kubelogin, 
         await signWith('RS256');
         const local = (await signIn()) as { readonly username: string };
         rmSync(tokens, { recursive: true, force: true });
-        await provider.setIdentityProviders([dex.identityProvider({ groups: { include: ['**'], prefix } })]);
+        await provider.setIdentityProviders([
+          dex.identityProvider({ groups: { include: ['**'], prefix, allowCommas: false } }),
+        ]);
         const person = (await signIn(dex)) as { readonly username: string; readonly groups: readonly string[] };
         expect(person.groups.toSorted()).toEqual(
           [...groups.map((group) => `${PREFIX}${prefix}${group}`), 'system:authenticated'].toSorted(),

@@ -26,7 +26,7 @@ export function registryProvider(
     revokedBefore: revokeTokensBefore,
     verifyEvery: verifyEvery * 1000,
     allow,
-    groups: { include: groups.include, prefix: groups.prefix ?? `${name}:` },
+    groups: { ...groups, prefix: groups.prefix ?? `${name}:` },
     credentials,
   };
   if (source.type === 'OIDC') return oidc && { ...shared, ...oidc, type: source.type };

@@ -106,6 +106,7 @@ function identityProvider(unknownFields: UnknownFields) {
     groups: object({
       include: groups().default(['**']),
       prefix: text(64, PREFIX, 'holds more than visible ASCII').optional(),
+      allowCommas: z.boolean().default(false),
     }).prefault({}),
     oidc: oidc(object).optional(),
     gitHub: gitHub(object).optional(),
@@ -113,6 +114,9 @@ function identityProvider(unknownFields: UnknownFields) {
     .refine(({ type, oidc }) => type !== 'OIDC' || oidc !== undefined, { error: 'needs oidc for the type OIDC' })
     .refine(({ type, oidc }) => type !== 'GitHub' || oidc === undefined, {
       error: 'has oidc, which is not for the type GitHub',
+    })
+    .refine(({ allow, groups }) => groups.allowCommas || !allow.groups.some((group) => group.includes(',')), {
+      error: 'has a group with a comma in allow.groups, which no person has without groups.allowCommas',
     })
     .refine(({ type, gitHub }) => type !== 'OIDC' || gitHub === undefined, {
       error: 'has gitHub, which is not for the type OIDC',

@@ -31,7 +31,12 @@ export interface Facts {
 }
 
 export type Mapped =
-  | { readonly outcome: 'vouched'; readonly person: VouchedPerson; readonly isOverage: boolean }
+  | {
+      readonly outcome: 'vouched';
+      readonly person: VouchedPerson;
+      readonly isOverage: boolean;
+      readonly groupsLeftOut: number;
+    }
   | { readonly outcome: 'refused'; readonly reason: VouchingRefusal; readonly username: string };
 
 /** The `sub` of a person of a provider: `usr_` and 132 bits of SHA-256 over the parts. */
@@ -105,8 +110,10 @@ export function vouch(
   }
   const isOverage = facts.groups === 'overage';
   if (isOverage && allowedGroups.length > 0) return refused('groups_overage');
-  const { include, prefix } = provider.groups;
-  const kept = facts.groups === 'overage' ? [] : matchingGroups(facts.groups, include);
+  const { include, prefix, allowCommas } = provider.groups;
+  const matching = facts.groups === 'overage' ? [] : matchingGroups(facts.groups, include);
+  // A program that joins groups by commas reads several groups in one whose name has a comma.
+  const kept = matching.filter((group) => nameIn(group) !== undefined && (allowCommas || !group.includes(',')));
   if (kept.length > GROUPS_MAX) return refused('too_many_groups');
   const groups = kept.map((group) => `${prefix}${group}`);
   if (allowedGroups.length > 0 && !groups.some((group) => allowedGroups.includes(group))) {
@@ -114,7 +121,7 @@ export function vouch(
   }
   const unverifiedEmail = email === undefined ? facts.email : undefined;
   const person = { subject, username, displayName, email, unverifiedEmail, groups, authTime };
-  return { outcome: 'vouched', person, isOverage };
+  return { outcome: 'vouched', person, isOverage, groupsLeftOut: matching.length - kept.length };
 }
 
 /** A text that may be shown: without controls, at most 254 characters. Undefined for any other value. */
@@ -138,7 +145,7 @@ function groupsIn(claims: Claims, name: string): Facts['groups'] {
   const value = valueAt(claims, name);
   if (value === undefined && isOverage(claims, name)) return 'overage';
   const listed: readonly unknown[] = Array.isArray(value) ? value : [value];
-  return [...new Set(listed.map(nameIn).filter((group) => group !== undefined))];
+  return [...new Set(listed.filter((group): group is string => typeof group === 'string' && group !== ''))];
 }
 
 /** Entra marks too many groups by `hasgroups`, or by the claim's name among the distributed ones (Core §5.6.2). */

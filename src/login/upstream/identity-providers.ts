@@ -15,7 +15,7 @@ const EVERY = 600_000;
 const RETRY = { first: 5_000, longest: EVERY };
 /** How long a provider is relied on whose metadata cannot be fetched again. */
 const STALE_MAX = 24 * 3_600_000;
-/** How long a sign-in without groups is reported. */
+/** How long a sign-in without groups is reported, and the time between two reports of groups that were left out. */
 const OVERAGE_REPORTED = 3_600_000;
 
 /** What a server knows of a provider. */
@@ -39,6 +39,8 @@ interface Held {
   isDiscovering: boolean;
   /** When a person signed in last whose groups were too many for the answer, since this generation; epoch milliseconds. */
   overageAt: number;
+  /** When groups that were left out were reported last; epoch milliseconds. */
+  leftOutAt: number;
 }
 
 export interface IdentityProvidersOptions {
@@ -47,6 +49,8 @@ export interface IdentityProvidersOptions {
   readonly clock: Clock;
   /** Called after the calls of a provider for one step. */
   readonly observe: (call: ProviderCall) => void;
+  /** Called when a person signed in without some groups because of their names; once an hour and provider. */
+  readonly onGroupsLeftOut: (provider: string, count: number) => void;
 }
 
 /** What a provider was called for, and what came of it. */
@@ -61,12 +65,14 @@ export interface ProviderCall {
 export class IdentityProviders {
   readonly #clock: Clock;
   readonly #observe: IdentityProvidersOptions['observe'];
+  readonly #onGroupsLeftOut: IdentityProvidersOptions['onGroupsLeftOut'];
   readonly #providers: () => readonly IdentityProvider[];
   #followed: readonly IdentityProvider[] = [];
   #held: ReadonlyMap<string, Held> = new Map();
 
-  constructor({ providers, clock, observe }: IdentityProvidersOptions) {
+  constructor({ providers, clock, observe, onGroupsLeftOut }: IdentityProvidersOptions) {
     this.#observe = observe;
+    this.#onGroupsLeftOut = onGroupsLeftOut;
     this.#providers = providers;
     this.#clock = clock;
   }
@@ -107,7 +113,7 @@ export class IdentityProviders {
         const answer = await source.finish(returned);
         const isFailed = answer.outcome === 'unavailable' || answer.outcome === 'invalid';
         this.#note(provider, 'redemption', { started, isFailed });
-        if (answer.outcome === 'vouched' && answer.isOverage) held.overageAt = this.#clock.now();
+        if (answer.outcome === 'vouched') this.#recordGroups(held, answer);
         return answer;
       },
     };
@@ -163,6 +169,7 @@ export class IdentityProviders {
       source,
       reach: 'NotObserved' as const,
       overageAt: Number.NEGATIVE_INFINITY,
+      leftOutAt: Number.NEGATIVE_INFINITY,
     });
   }
 
@@ -171,6 +178,17 @@ export class IdentityProviders {
     return [...this.#held.values()].some(
       ({ provider }) => provider.name !== name && provider.allow.emailDomains.includes(domain),
     );
+  }
+
+  #recordGroups(
+    held: Held,
+    { isOverage, groupsLeftOut }: { readonly isOverage: boolean; readonly groupsLeftOut: number },
+  ): void {
+    const now = this.#clock.now();
+    if (isOverage) held.overageAt = now;
+    if (groupsLeftOut === 0 || now - held.leftOutAt < OVERAGE_REPORTED) return;
+    held.leftOutAt = now;
+    this.#onGroupsLeftOut(held.provider.name, groupsLeftOut);
   }
 
   #note(

@@ -52,8 +52,14 @@ export type VouchingRefusal = 'person_not_permitted' | 'email_not_verified' | 'g
 
 /** What came of a sign-in at a provider. */
 export type SourceAnswer =
-  /** `isOverage`: the groups of the person were too many for the answer, so the person has none here. */
-  | { readonly outcome: 'vouched'; readonly person: VouchedPerson; readonly isOverage: boolean }
+  | {
+      readonly outcome: 'vouched';
+      readonly person: VouchedPerson;
+      /** The groups of the person were too many for the answer, so the person has none here. */
+      readonly isOverage: boolean;
+      /** How many groups the person does not get because of a comma or another character in their names. */
+      readonly groupsLeftOut: number;
+    }
   /** The person, or the provider in the person's place, did not finish it. */
   | { readonly outcome: 'cancelled' }
   /** The provider cannot be reached, or says that it cannot answer now. */

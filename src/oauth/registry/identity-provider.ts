@@ -26,7 +26,7 @@ interface ProviderBase {
     readonly groups: readonly string[];
   };
   /** Which groups are kept, by their names at the provider, and what then stands before them. */
-  readonly groups: { readonly include: readonly string[]; readonly prefix: string };
+  readonly groups: { readonly include: readonly string[]; readonly prefix: string; readonly allowCommas: boolean };
   /** What grantry is at the provider; undefined while its Secret cannot be used. */
   readonly credentials: ProviderCredentials | undefined;
 }

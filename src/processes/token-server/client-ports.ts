@@ -77,6 +77,7 @@ function peopleOf(
       upstreamDuration.observe({ provider, step }, seconds);
       if (isFailed) upstreamErrors.inc({ provider, step });
     },
+    onGroupsLeftOut: (provider, count) => log.warn({ provider, count }, 'groups were left out because of their names'),
   });
   const blocked = new BlockedPeople({
     blocks,

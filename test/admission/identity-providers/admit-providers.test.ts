@@ -53,7 +53,7 @@ describe('what is served', () => {
       revokedBefore: undefined,
       verifyEvery: 86_400_000,
       allow: { emailDomains: [], groups: [] },
-      groups: { include: ['**'], prefix: 'corp:' },
+      groups: { include: ['**'], prefix: 'corp:', allowCommas: false },
       credentials: { clientId: 'grantry', clientSecret: 'of-corp', authorities: undefined },
       type: 'OIDC',
       issuer: ISSUER,

@@ -76,6 +76,7 @@ const RULES_OF_THE_SCHEMAS = [
   ...['has gitHub, which is not for the type OIDC', 'has organizations and anyone: one of them only'],
   ...['must be from 5m to 2160h', 'lacks openid, without which there is no ID token'],
   'stands for many tenants: write the issuer of one, with its id',
+  'has a group with a comma in allow.groups, which no person has without groups.allowCommas',
 ];
 
 /** The bounds on the size of a whole, which no CRD can express. */
@@ -308,6 +309,7 @@ describe('the rules of the CRDs', () => {
     ['must be from 5m to 2160h', { verifyEvery: '4m59s' }],
     ['must be from 5m to 2160h', { verifyEvery: '2160h1s' }],
     ['stands for many tenants', { oidc: { issuer: 'https://login.microsoftonline.com/consumers' } }],
+    ['has a group with a comma', { allow: { groups: ['dev', 'a,b'] }, groups: { allowCommas: false } }],
     ['lacks openid', { oidc: { issuer: 'https://id.example', scopes: ['email'] } }],
   ])('say of an identity provider: %s', async (message, spec) => {
     const [apiVersion, kind] = ['grantry.dev/v1alpha1', 'IdentityProvider'];

@@ -32,7 +32,12 @@ async function reportOf(): Promise<unknown> {
   const credentials = Object.assign({}, anOidcProvider().credentials, { authorities: authority.certificate });
   const provider = anOidcProvider({ issuer: upstream.issuer, credentials });
   const served = [provider];
-  const sources = new IdentityProviders({ clock: new TestClock(), providers: () => served, observe: () => {} });
+  const sources = new IdentityProviders({
+    clock: new TestClock(),
+    providers: () => served,
+    observe: () => {},
+    onGroupsLeftOut: () => {},
+  });
   sources.discover();
   await until('the discovery', () => (upstream.asked.get(PATH) ?? 0) > 0 && !sources.isDiscovering);
   sources.close();

@@ -57,19 +57,31 @@ const provider = fc
     assumeEmailVerified: fc.boolean(),
     prefix: fc.constantFrom('corp:', ''),
     include: fc.subarray(['**', 'd*', 'dev', '*']),
+    allowCommas: fc.boolean(),
     emailDomains: fc.subarray(DOMAINS, { maxLength: 2 }),
     allowed: fc.subarray(['corp:dev', 'dev'], { maxLength: 1 }),
     requiredClaim: fc.option(claimName),
   })
-  .map(({ prefix, include, emailDomains, allowed, requiredClaim, subjectClaim, assumeEmailVerified, ...names }) =>
-    anOidcProvider({
-      claims: names,
+  .map(
+    ({
+      prefix,
+      include,
+      allowCommas,
+      emailDomains,
+      allowed,
+      requiredClaim,
       subjectClaim,
       assumeEmailVerified,
-      groups: { include, prefix },
-      allow: { emailDomains, groups: allowed },
-      requiredClaims: requiredClaim === null ? [] : [{ claim: requiredClaim, values: ['ada', 'dev'] }],
-    }),
+      ...names
+    }) =>
+      anOidcProvider({
+        claims: names,
+        subjectClaim,
+        assumeEmailVerified,
+        groups: { include, prefix, allowCommas },
+        allow: { emailDomains, groups: allowed },
+        requiredClaims: requiredClaim === null ? [] : [{ claim: requiredClaim, values: ['ada', 'dev'] }],
+      }),
   );
 
 const UNFIT = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
@@ -107,6 +119,7 @@ describe('any claims under any mapping', () => {
           expect(group.startsWith(by.groups.prefix)).toBe(true);
           const own = group.slice(by.groups.prefix.length);
           expect([isFit(own), said.includes(own)]).toEqual([true, true]);
+          expect(by.groups.allowCommas || !own.includes(',')).toBe(true);
         }
         const { emailDomains, groups: allowed } = by.allow;
         if (allowed.length > 0) expect(groups.some((group) => allowed.includes(group))).toBe(true);

@@ -167,9 +167,39 @@ describe('groups', () => {
   });
 
   it('chosen by globs of their own names → with the prefix afterwards', () => {
-    const groups = { include: ['de*'], prefix: '' };
+    const groups = { include: ['de*'], prefix: '', allowCommas: false };
     expect(personOf({ provider: { groups } }).groups).toEqual(['dev']);
-    expect(personOf({ provider: { groups: { include: ['corp:*'], prefix: 'corp:' } } }).groups).toEqual([]);
+    expect(
+      personOf({ provider: { groups: { include: ['corp:*'], prefix: 'corp:', allowCommas: false } } }).groups,
+    ).toEqual([]);
+  });
+
+  it.each([
+    ['a comma', 'x,good:admins'],
+    ['a distinguished name', 'cn=dev,ou=teams,dc=corp'],
+    ['a line break', 'x\ngood:admins'],
+    ['DEL', 'x\x7f'],
+    ['the end of a direction', 'x\u202c'],
+    ['255 characters', 'x'.repeat(255)],
+  ])('whose name has %s → left out and counted; the others stay', (_, group) => {
+    const answer = judge({ claims: { groups: [group, 'dev', group, ''] } });
+    expect(answer).toMatchObject({ outcome: 'vouched', person: { groups: ['corp:dev'] }, groupsLeftOut: 1 });
+  });
+
+  it('whose name has a comma, where the provider allows commas → taken over; other characters stay out', () => {
+    const groups = { include: ['**'], prefix: '', allowCommas: true };
+    const answer = judge({ provider: { groups }, claims: { groups: ['cn=dev,ou=teams', 'a\nb'] } });
+    expect(answer).toMatchObject({ outcome: 'vouched', person: { groups: ['cn=dev,ou=teams'] }, groupsLeftOut: 1 });
+  });
+
+  it('that the globs leave out → not counted, whatever their names', () => {
+    const groups = { include: ['de*'], prefix: '', allowCommas: false };
+    expect(judge({ provider: { groups }, claims: { groups: ['x,y', 'dev'] } })).toMatchObject({ groupsLeftOut: 0 });
+  });
+
+  it('of which 500 are left beside those that are left out → let in', () => {
+    const groups = [...Array.from({ length: 500 }, (_, index) => `g${index}`), 'a,b'];
+    expect(judge({ claims: { groups } })).toMatchObject({ outcome: 'vouched', groupsLeftOut: 1 });
   });
 
   it('in the token, even none of them → no overage', () => {
@@ -186,7 +216,7 @@ describe('groups', () => {
     const many = (count: number) => Array.from({ length: count }, (_, index) => `g${index}`);
     expect(reasonOf({ claims: { groups: many(501) } })).toBe('too_many_groups');
     expect(reasonOf({ claims: { groups: many(500) } })).toBe('vouched');
-    const provider = { groups: { include: ['g1*'], prefix: '' } };
+    const provider = { groups: { include: ['g1*'], prefix: '', allowCommas: false } };
     expect(reasonOf({ claims: { groups: many(501) }, provider })).toBe('vouched');
   });
 

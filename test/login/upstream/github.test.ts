@@ -76,6 +76,7 @@ describe('a member of a listed organization', () => {
         authTime: undefined,
       },
       isOverage: false,
+      groupsLeftOut: 0,
     });
   });
 

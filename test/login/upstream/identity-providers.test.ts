@@ -20,6 +20,7 @@ const REQUEST = {
 let upstream: ScriptedProvider;
 let clock: TestClock;
 const calls: ProviderCall[] = [];
+const leftOut: [provider: string, count: number][] = [];
 let served: readonly IdentityProvider[];
 let sources: IdentityProviders;
 beforeEach(async () => {
@@ -27,7 +28,13 @@ beforeEach(async () => {
   upstream = await ScriptedProvider.start();
   clock = new TestClock();
   served = [];
-  sources = new IdentityProviders({ clock, providers: () => served, observe: (call) => void calls.push(call) });
+  leftOut.length = 0;
+  sources = new IdentityProviders({
+    clock,
+    providers: () => served,
+    observe: (call) => void calls.push(call),
+    onGroupsLeftOut: (...report) => void leftOut.push(report),
+  });
 });
 afterEach(() => {
   sources.close();
@@ -73,7 +80,7 @@ describe('a provider', () => {
   it.each<[string, Partial<OidcProvider>]>([
     ['display name', { displayName: 'Corporation' }],
     ['verifyEvery', { verifyEvery: 300_000 }],
-    ['groups', { groups: { include: [], prefix: '' } }],
+    ['groups', { groups: { include: [], prefix: '', allowCommas: false } }],
     ['scopes', { scopes: ['openid'] }],
   ])('with another %s → reached as before, and reported of its generation', async (_, changes) => {
     serve([corp()]);
@@ -239,6 +246,36 @@ describe('a person whose groups are too many for the token', () => {
     serve([corp({ generation: 2, scopes: ['openid'] })]);
     expect(isOverage()).toBe(false);
   });
+});
+
+it('groups left out because of their names → reported once an hour for each provider, also after an edit', async () => {
+  const signIn = async (name: string, groups: readonly string[]) => {
+    const departure = await sources.source(name)?.begin(REQUEST);
+    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
+    upstream.nonce = departure.nonce;
+    upstream.claims = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups };
+    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
+    await sources.source(name)?.finish({ pending: departure, callbackUrl: REQUEST.callbackUrl, parameters });
+  };
+  const lab = () => corp({ name: 'lab', uid: 'uid-lab' });
+  serve([corp(), lab()]);
+  await settled(2);
+  await signIn('corp', ['dev']);
+  expect(leftOut).toEqual([]);
+  await signIn('corp', ['a,b', 'c\n', 'dev']);
+  await signIn('corp', ['a,b']);
+  await signIn('lab', ['a,b']);
+  expect(leftOut.splice(0)).toEqual([
+    ['corp', 2],
+    ['lab', 1],
+  ]);
+  clock.advance(3_599_999);
+  serve([corp({ generation: 2 }), lab()]);
+  await signIn('corp', ['a,b']);
+  expect(leftOut).toEqual([]);
+  clock.advance(1);
+  await signIn('corp', ['a,b']);
+  expect(leftOut).toEqual([['corp', 1]]);
 });
 
 it('an address in the domain of another provider → unverified, also while that one is suspended', async () => {

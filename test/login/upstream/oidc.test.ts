@@ -124,6 +124,7 @@ describe('a good answer', () => {
         authTime: undefined,
       },
       isOverage: false,
+      groupsLeftOut: 0,
     });
     expect(upstream.redeemed).toHaveLength(1);
     const { form, authorization } = upstream.redeemed[0] ?? {};

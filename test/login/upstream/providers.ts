@@ -11,7 +11,7 @@ const BASE = {
   revokedBefore: undefined,
   verifyEvery: 86_400_000,
   allow: { emailDomains: [], groups: [] },
-  groups: { include: ['**'], prefix: 'corp:' },
+  groups: { include: ['**'], prefix: 'corp:', allowCommas: false },
   credentials: { clientId: 'grantry', clientSecret: 'the secret of grantry!!!!!!!!!!!', authorities: undefined },
 };
 

@@ -184,7 +184,7 @@ describe('GitHub', () => {
   const hub = (organizations: readonly string[], prefix = 'hub:') => {
     const { host, authorities } = github;
     const credentials = { clientId: 'grantry', clientSecret: 's', authorities };
-    const groups = { include: ['**'], prefix };
+    const groups = { include: ['**'], prefix, allowCommas: false };
     return aGitHubProvider({ name: 'hub', uid: 'uid-hub', host, organizations, credentials, groups });
   };
 
