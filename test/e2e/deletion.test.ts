@@ -10,6 +10,7 @@ import {
   get,
   kubectl,
   list,
+  secretValue,
   waitReady,
 } from './setup/kubectl.ts';
 import { sharedInstall } from './setup/shared-install.ts';
@@ -17,6 +18,8 @@ import { createMachineClient, machineSpec, oauthClient } from './setup/tenants.t
 
 const TENANT = 'e2e-deletion';
 const CLIENTS = 20;
+/** Whether garbage collection or the controller is first is a matter of milliseconds: many tries meet both. */
+const TRIES = 15;
 
 afterAll(() => deleteNamespaces(TENANT));
 
@@ -46,6 +49,26 @@ it('the Secret of a deleted client stays where that was asked for', async () => 
   // What is ours to delete is gone, so whatever collects garbage had its time.
   await eventually('its verifier is gone', async () => (await verifierOf(metadata.uid)) === undefined);
   expect(await find('secret', 'kept-oauth', TENANT)).toBeDefined();
+});
+
+it('a client that is deleted and made again at once, many times → another secret each time, which stays', async () => {
+  const client = oauthClient(TENANT, 'again', machineSpec(TENANT));
+  const secrets: string[] = [];
+  for (let made = 0; made < TRIES; made++) {
+    await apply(client);
+    await waitReady(TENANT, 'oauthclient/again');
+    secrets.push(await secretValue(TENANT, 'again-oauth', 'client-secret'));
+    if (made < TRIES - 1) await kubectl('delete', 'oauthclient', 'again', '-n', TENANT);
+  }
+  expect(new Set(secrets).size).toBe(TRIES);
+  // A Secret that is collected after another one shows that garbage collection had its time.
+  const owned = oauthClient(TENANT, 'collected', machineSpec(TENANT));
+  await apply(owned);
+  await waitReady(TENANT, 'oauthclient/collected');
+  await kubectl('delete', 'oauthclient', 'collected', '-n', TENANT);
+  const isCollected = async () => (await find('secret', 'collected-oauth', TENANT)) === undefined;
+  await eventually('another Secret is collected', isCollected);
+  expect(await secretValue(TENANT, 'again-oauth', 'client-secret')).toBe(secrets.at(-1));
 });
 
 it('a namespace full of clients is deleted at once', async () => {

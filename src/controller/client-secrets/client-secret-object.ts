@@ -86,15 +86,9 @@ export function secretText(secret: KubernetesObject | undefined, key: string): s
   return found?.outcome === 'found' ? found.value : undefined;
 }
 
-/** Whether an owner is the client itself where the deletion policy is `Retain`, or an OAuthClient that is gone. */
-function isUnwanted(
-  { apiVersion, kind, uid }: OwnerReference,
-  { metadata }: ClientSecretObject,
-  clientExists: (uid: string) => boolean,
-): boolean {
-  const isClient = kind === OAUTH_CLIENTS.kind && apiVersion.startsWith(`${OAUTH_CLIENTS.group}/`);
-  const isWanted = metadata.ownerReferences.some((wanted) => wanted.uid === uid);
-  return isClient && !isWanted && (uid === metadata.labels[CLIENT_UID_LABEL] || !clientExists(uid));
+/** Whether an owner is an OAuthClient. */
+export function isOAuthClient({ apiVersion, kind }: OwnerReference): boolean {
+  return kind === OAUTH_CLIENTS.kind && apiVersion.startsWith(`${OAUTH_CLIENTS.group}/`);
 }
 
 /** Whether a field that the controller writes is missing or changed in the present Secret. Other fields are ignored. */
@@ -123,23 +117,15 @@ export function ownNames({ metadata }: KubernetesObject, ...path: readonly strin
 }
 
 /**
- * The patch that removes from the present Secret what the controller wrote and `secret` leaves out, and unwanted owners.
- * An apply alone removes a field only if no other entry of `managedFields` has it, and a POST makes one of its own.
+ * The patch that removes from the present Secret what the controller wrote and `secret` leaves out, and the client as
+ * its owner where the deletion policy is `Retain`. An apply alone removes a field only if no other entry of
+ * `managedFields` has it, and a POST makes one of its own.
  * @param before the Secret before it was applied: its `managedFields` count
- * @param clientExists whether an OAuthClient with a uid exists, of any class
  * @returns undefined when nothing is left over
  */
 export function removal(
   secret: ClientSecretObject,
-  {
-    present,
-    before,
-    clientExists,
-  }: {
-    readonly present: KubernetesObject;
-    readonly before: KubernetesObject;
-    readonly clientExists: (uid: string) => boolean;
-  },
+  { present, before }: { readonly present: KubernetesObject; readonly before: KubernetesObject },
 ): PinnedPatch | undefined {
   const { namespace = '', name, resourceVersion, ownerReferences = [], ...there } = present.metadata;
   const nulls = (own: readonly string[], wanted: Texts, texts: unknown) => {
@@ -153,7 +139,8 @@ export function removal(
     secret.metadata.annotations,
     there.annotations,
   );
-  const owners = ownerReferences.filter((owner) => !isUnwanted(owner, secret, clientExists));
+  const isOwned = secret.metadata.ownerReferences.length > 0;
+  const owners = ownerReferences.filter(({ uid }) => isOwned || uid !== secret.metadata.labels[CLIENT_UID_LABEL]);
   const isClean = Object.keys({ ...data, ...labels, ...annotations }).length === 0;
   if (isClean && owners.length === ownerReferences.length) return undefined;
   return { metadata: { namespace, name, resourceVersion, labels, annotations, ownerReferences: owners }, data };

@@ -161,7 +161,7 @@ export class ClientSecrets {
   }
 
   /**
-   * The Secrets as the cache has them, without their data. A Secret that the client may adopt counts as missing. The
+   * The Secrets as the cache has them, without data and owners. One that the client may adopt counts as missing. The
    * value of an `Existing` Secret is known by the stored verifiers.
    */
   #metadataFor(object: KubernetesObject): References['secret'] {

@@ -9,10 +9,10 @@ import { type KubernetesObject, SECRETS } from '../../kubernetes/objects/resourc
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { StaleReadError } from '../reconciling/stale-read.ts';
 import { labelledClient, ownNames } from './client-secret-object.ts';
 import type { CredentialClient } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
+import { deleteSecret } from './owner-secrets.ts';
 import { holdsSecretOf } from './secret-matching.ts';
 
 export interface FormerSecretsOptions {
@@ -72,13 +72,8 @@ export class FormerSecrets {
     if (!isWrittenByController(found)) this.#reportForeign(object, found);
     else if (isGenerated && holdsSecretOf(state?.verifiers ?? [], subject, found)) return true;
     // A client without a generated secret has no deletion policy: the owner reference of the Secret decides.
-    else if (isGenerated || isOwnedBy(found, client)) await this.#delete(found);
+    else if (isGenerated || isOwnedBy(found, client)) await deleteSecret(this.#options.api, found);
     return false;
-  }
-
-  async #delete({ metadata: { namespace = '', name, uid, resourceVersion } }: KubernetesObject): Promise<void> {
-    const outcome = await this.#options.api.delete(SECRETS, { namespace, name, uid, resourceVersion });
-    if (outcome === 'changed') throw new StaleReadError(`Secret ${namespace}/${name}`);
   }
 
   #reportForeign(regarding: KubernetesObject, { metadata }: KubernetesObject): void {

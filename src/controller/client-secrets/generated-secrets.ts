@@ -20,7 +20,7 @@ import { cutCredentials, endingCredentials, indexOfSecret } from './credential-c
 import { type CredentialState, withSecretName } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import type { FormerSecrets } from './former-secrets.ts';
-import { ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
+import { deleteSecret, ownershipOf, type SecretOwnership, writeSecret } from './owner-secrets.ts';
 import { presentSecret, previousOf, stagedSecret } from './secret-matching.ts';
 import type { UnchangedCheck } from './unchanged-check.ts';
 
@@ -48,7 +48,7 @@ interface Found {
   readonly name: string;
   readonly present: KubernetesObject | undefined;
   readonly ownership: SecretOwnership | undefined;
-  /** The client has no stored state and the cache no Secret of this name: the controller creates it without a read. */
+  /** The client has no stored state, and the cache no Secret of this name or a deleted one: the controller creates it. */
   readonly isNew: boolean;
 }
 
@@ -103,7 +103,7 @@ export class GeneratedSecrets {
     if (!clientExists(client.uid)) throw new StaleReadError(`OAuthClient ${subject.key}`);
     if (isDue) {
       try {
-        written = await writeSecret(this.#options, secret, present);
+        written = await writeSecret(this.#options.api, secret, present);
       } catch (error) {
         // A Secret of this name exists. The next reconcile judges it as if nothing had been stored.
         if (found.isNew && isAlreadyExists(error)) await verifiers.remove();
@@ -157,12 +157,16 @@ export class GeneratedSecrets {
     const isNew = state === undefined && secrets.get(`${client.namespace}/${name}`) === undefined;
     const present = isNew ? undefined : await api.get(SECRETS, { namespace: client.namespace, name });
     const ownership = present && ownershipOf(present.metadata, client, clientExists);
-    return { name, present, ownership, isNew };
+    if (present === undefined || ownership !== 'predecessor') return { name, present, ownership, isNew };
+    // Before garbage collection does: its value is of the client before. The client of its owner's name is this one.
+    await this.#assertCurrent(subject);
+    await deleteSecret(api, present);
+    return { name, present: undefined, ownership: undefined, isNew: state === undefined };
   }
 
   /**
-   * The cache may be stale: the uid in the labels of an orphaned Secret may be that of the current client of its name,
-   * the request of a rotation one that was handled long ago, and the name of the Secret a former one.
+   * The cache may be stale: the uid in the labels of an orphaned Secret, or of its owner, may be that of the current
+   * client of its name, the request of a rotation one that was handled long ago, and the name of the Secret a former one.
    * @throws StaleReadError when the API server has no client of this uid with the same manifest and requests: requeue
    */
   async #assertCurrent({ key, object, client: { namespace, name, uid } }: CredentialSubject): Promise<void> {
@@ -197,7 +201,7 @@ export class GeneratedSecrets {
 
   #desired(subject: CredentialSubject, { present, ownership }: Found, step: RotationStep): DesiredSecret {
     const { verdict, manifest } = subject;
-    const { issuer, random, clientExists } = this.#options;
+    const { issuer, random } = this.#options;
     const previousClientSecret = previousOf(subject, present, step);
     const { value: clientSecret, next: nextClientSecret } = step;
     const facts = { clientId: verdict.clientId, clientSecret, previousClientSecret, nextClientSecret, issuer };
@@ -206,7 +210,7 @@ export class GeneratedSecrets {
       present === undefined ||
       ownership === 'orphan' ||
       hasDrifted(secret, present) ||
-      removal(secret, { present, before: present, clientExists }) !== undefined;
+      removal(secret, { present, before: present }) !== undefined;
     return { secret, isDue };
   }
 

@@ -234,33 +234,6 @@ describe('a generated secret', () => {
     expect(controller.eventsOf('restored')).toEqual(['SecretAdopted']);
   });
 
-  it.each([
-    ['', 'heir', {}],
-    [' and called it its controller', 'heir-controlled', { controller: true }],
-    [' and is to outlive its client', 'heir-kept', { deletionPolicy: 'Retain' }],
-  ])(
-    'of a client that was deleted%s is taken over by one of the same name, without the dead owner',
-    async (_, name, more) => {
-      const { deletionPolicy = 'Delete', controller } = more as { deletionPolicy?: string; controller?: boolean };
-      const running = await install.start();
-      await install.apply(team, name);
-      const dead = (await install.whenReady(team, name)).metadata;
-      const first = await install.secret(team, `${name}-oauth`);
-      const ownerReferences = first?.metadata.ownerReferences.map((owner: object) => ({ ...owner, controller }));
-      await install.patch(`/api/v1/namespaces/${team}/secrets/${name}-oauth`, { metadata: { ownerReferences } });
-      await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${team}/oauthclients/${name}`);
-      await until('its verifier is gone', async () => (await install.verifiers(dead.uid)) === undefined);
-      await install.apply(team, name, { auth: { clientSecret: { deletionPolicy } } });
-      const { metadata } = await install.whenReady(team, name);
-      expect(metadata.uid).not.toBe(dead.uid);
-      const secret = await install.secret(team, `${name}-oauth`);
-      expect(secret?.data).toEqual(first?.data);
-      const owners = secret?.metadata.ownerReferences?.map(({ uid }: { uid: string }) => uid) ?? [];
-      expect(owners).toEqual(deletionPolicy === 'Retain' ? [] : [metadata.uid]);
-      expect(running.eventsOf(name)).toEqual(['SecretCreated', 'SecretAdopted']);
-    },
-  );
-
   it('that comes back in the very moment in which one is made keeps its value too', async () => {
     const labels = { 'grantry.dev/client': 'raced', 'grantry.dev/client-uid': crypto.randomUUID() };
     const restored = secretManifest('raced-oauth', { 'client-secret': OLD }, labels);

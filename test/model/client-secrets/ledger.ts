@@ -2,7 +2,8 @@
 // writes down what breaks a promise.
 //
 // - Nothing is written without the lease.
-// - A Secret of another owner is never written or removed, nor one whose value is accepted removed.
+// - A Secret of another owner is never written or removed, nor one whose value is accepted removed. One that garbage collection
+//   removes with an earlier client of the name is never written.
 // - There is one value for each rotation, a leader makes one secret for it at most, and no other party makes it.
 // - What stands under the key of the owner's Secret is accepted, by each replica before it can be read where it replaces
 //   another value, and until its grace is over or it is cut. This holds at each moment as long as no other party disturbs a
@@ -185,8 +186,10 @@ export class Ledger {
   #checkOwner({ before, object, isDeletion, key }: StoredChange): void {
     if (before === undefined) return;
     const [uid, name] = [labelledUid(before), labelledName(before)];
+    const owners = (before.metadata.ownerReferences ?? []).filter((owner) => owner.uid !== labelledUid(object));
     if (isDeletion) {
-      if (uid === undefined || !this.wrote(before)) this.#fault(`${key}, of another owner, is removed`);
+      const isRemovable = this.wrote(before) || this.#stored.isOrphaned(before);
+      if (uid === undefined || !isRemovable) this.#fault(`${key}, of another owner, is removed`);
       const isInGrace = this.isCalm && this.#stored.accepts(uid ?? '', valueIn(before) ?? '', this.#time.now());
       if (isInGrace && this.#stored.clientOf(uid) !== undefined) this.#fault(`${key} is removed in its grace`);
       return;
@@ -194,6 +197,7 @@ export class Ledger {
     const isOwn = uid !== undefined && uid === labelledUid(object);
     const isOrphan = uid !== undefined && name === labelledName(object) && this.#stored.clientOf(uid) === undefined;
     if (!isOwn && !isOrphan) this.#fault(`${key}, of another owner, is written`);
+    if (!isOwn && owners.length > 0) this.#fault(`${key}, which is to go with its owner, is taken over`);
   }
 
   #recordValue({ before, object, key, manager }: StoredChange, sending: Sending | undefined): void {

@@ -150,15 +150,16 @@ function dataOf(value: string, key: string = KEYS[0]): Readonly<Record<string, s
   return { [key]: Buffer.from(value).toString('base64') };
 }
 
-/** A Secret is put back as it was some changes ago, without owners: into its place, or after it is gone. */
-function restore(secretName: string, age: number): Act {
+/** A Secret is put back as it was some changes ago: into its place, or after it is gone. @param isOwned with its owners */
+function restore(secretName: string, age: number, isOwned: boolean): Act {
   return (world) => {
     const backup = world.backups.get(secretName)?.at(-age);
     if (backup === undefined) return;
     world.ledger.disturbed();
-    const { labels = {} } = backup.metadata;
+    const { labels = {}, ownerReferences = [] } = backup.metadata;
     world.byOthers((server, manager) => {
-      const object = { metadata: { namespace: TEAM, name: secretName, labels }, type: 'Opaque', data: backup.data };
+      const metadata = { namespace: TEAM, name: secretName, labels, ...(isOwned && { ownerReferences }) };
+      const object = { metadata, type: 'Opaque', data: backup.data };
       if (world.stored.secret(secretName) === undefined) server.create(SECRETS, object, manager);
       else server.apply(SECRETS, object, { manager });
     });
@@ -311,6 +312,7 @@ const BY_MACHINES: readonly Weighted[] = [
     }),
   ],
   [2, whose.map((which) => [`compact, break watches of ${which}`, gap(which)])],
+  [1, held.map((ms) => [`hold the garbage collector for ${ms} ms`, (world) => world.holdCollector(ms)])],
   [
     1,
     fc.constantFrom(20 * SECOND, 61 * SECOND, HOUR + MINUTE, 25 * HOUR).map((ms) => {
@@ -328,7 +330,15 @@ const BY_OTHERS: readonly Weighted[] = [
   [2, client.map((name) => [`stage another secret in the Secret of ${name}`, disturb(name, tamperStage)])],
   [1, client.map((name) => [`remove what is staged in the Secret of ${name}`, disturb(name, removeStage)])],
   [1, client.map((name) => [`unlabel the Secret of ${name}`, disturb(name, unlabel)])],
-  [3, fc.tuple(secretName, some).map(([name, age]) => [`restore ${name} of ${age} changes ago`, restore(name, age)])],
+  [
+    4,
+    fc.tuple(secretName, some, fc.constantFrom(false, false, true)).map(([name, age, isOwned]) => {
+      return [
+        `restore ${name} of ${age} changes ago ${isOwned ? 'with' : 'without'} owners`,
+        restore(name, age, isOwned),
+      ];
+    }),
+  ],
   [
     2,
     fc.tuple(secretName, fc.constantFrom(undefined, ...NAMES)).map(([name, owner]) => {

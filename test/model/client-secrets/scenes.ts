@@ -41,6 +41,19 @@ const changes: fc.Arbitrary<readonly Step[]> = fc.constantFrom<readonly Step[]>(
   [[0, 'delete web', remove('web')]],
 );
 
+/** A client is made again under its name while garbage collection has not removed its Secret. */
+const madeAgain: fc.Arbitrary<readonly Step[]> = fc
+  .tuple(fc.constantFrom<readonly Step[]>([], [[0, 'crash leader', (world) => world.crash(true)]]), changes, changes)
+  .map(([lead, changed, more]) => [
+    [0, ...apply('web')],
+    [RECONCILED, 'hold the garbage collector for a minute', (world) => world.holdCollector(60 * SECOND)],
+    [0, 'delete web', remove('web')],
+    ...lead,
+    [0, ...apply('web')],
+    ...changed,
+    ...more,
+  ]);
+
 /** Another process leads, with one of its watches behind. */
 const takeOver: fc.Arbitrary<readonly Step[]> = fc
   .tuple(fc.constantFrom('clients', 'verifiers', 'Secrets'), changes, fc.boolean(), fc.constantFrom(0, 50, RECONCILED))
@@ -96,6 +109,7 @@ export const SCENE: fc.Arbitrary<History> = fc
     fc.oneof(
       { weight: 5, arbitrary: takeOver },
       { weight: 3, arbitrary: behind },
+      { weight: 2, arbitrary: madeAgain },
       { weight: 1, arbitrary: requested },
       { weight: 1, arbitrary: copied },
     ),

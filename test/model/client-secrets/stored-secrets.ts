@@ -86,6 +86,16 @@ export class StoredSecrets {
     return this.clients.find(({ metadata }) => metadata.uid === uid);
   }
 
+  /** Whether it has owners, and none of them is there. */
+  isOrphaned({ metadata: { ownerReferences = [] } }: KubernetesObject): boolean {
+    return ownerReferences.length > 0 && ownerReferences.every(({ uid }) => this.clientOf(uid) === undefined);
+  }
+
+  /** Whether one of its owners is gone. */
+  hasDanglingOwners({ metadata: { ownerReferences = [] } }: KubernetesObject): boolean {
+    return ownerReferences.some(({ uid }) => this.clientOf(uid) === undefined);
+  }
+
   secret(name: string): KubernetesObject | undefined {
     return this.#server.get(SECRETS, { namespace: TEAM, name });
   }

@@ -55,6 +55,8 @@ export class World {
   /** Those that ended or died, and may have timers. */
   readonly #former: ControllerProcess[] = [];
   #processes = 0;
+  /** Until then the garbage collector stands still. Epoch milliseconds. */
+  #collectsFrom = START;
   /** The request that the API server serves now. */
   #serving: Sending | undefined;
 
@@ -68,7 +70,7 @@ export class World {
         this.ledger.changed(change, this.#serving);
         if (change.resource === SECRETS && !change.isDeletion) this.#backUp(change.object);
         // A Secret may come after its owner is gone.
-        if (change.isDeletion || this.#isOrphaned(change.object)) time.after(COLLECTS, () => this.#collect());
+        if (change.isDeletion || this.stored.hasDanglingOwners(change.object)) this.#collectSoon();
       },
     });
     this.stored = new StoredSecrets(this.server);
@@ -118,6 +120,12 @@ export class World {
   /** A controller stands still for a while, and goes on where it was. */
   freeze(isLeader: boolean, milliseconds: number): void {
     this.time.freeze(this.controller(isLeader).link, milliseconds);
+  }
+
+  /** The garbage collector stands still for a while. */
+  holdCollector(milliseconds: number): void {
+    this.#collectsFrom = Math.max(this.#collectsFrom, this.time.now() + milliseconds);
+    this.#collectSoon();
   }
 
   /** A controller ends in order, as in a rollout. */
@@ -241,17 +249,19 @@ export class World {
     return link;
   }
 
-  /** The garbage collector of Kubernetes: what has owners, and none that is there, goes. */
+  /** The garbage collector of Kubernetes: what has owners, and none that is there, goes; else the owners that are gone. */
   #collect(): void {
-    for (const secret of this.stored.secrets.filter((each) => this.#isOrphaned(each))) {
-      // A client that was made again under the name may have been about to take it over.
-      if (this.stored.clients.length > 0) this.ledger.disturbed();
-      this.server.delete(SECRETS, secret.metadata, 'garbage-collector');
+    if (this.time.now() < this.#collectsFrom) return;
+    for (const secret of this.stored.secrets.filter((each) => this.stored.hasDanglingOwners(each))) {
+      const { metadata } = secret;
+      const ownerReferences = metadata.ownerReferences?.filter(({ uid }) => this.stored.clientOf(uid) !== undefined);
+      if (this.stored.isOrphaned(secret)) this.server.delete(SECRETS, metadata, 'garbage-collector');
+      else this.server.merge(SECRETS, metadata, { metadata: { ownerReferences } }, 'garbage-collector');
     }
   }
 
-  #isOrphaned({ metadata: { ownerReferences = [] } }: KubernetesObject): boolean {
-    return ownerReferences.length > 0 && ownerReferences.every(({ uid }) => this.stored.clientOf(uid) === undefined);
+  #collectSoon(): void {
+    this.time.after(Math.max(COLLECTS, this.#collectsFrom - this.time.now()), () => this.#collect());
   }
 }
 
