@@ -26,6 +26,7 @@ interface DevFlags {
 interface CheckFlags {
   readonly format: CheckFormat;
   readonly policies?: string;
+  readonly namespace?: string;
 }
 
 function program(end: (code: number) => void): Command {
@@ -89,9 +90,13 @@ function program(end: (code: number) => void): Command {
     .argument('<PATH...>', 'files and folders; - for standard input')
     .addOption(new Option('--format <format>', 'how to print').choices(CHECK_FORMATS).default('text'))
     .option('--policies <DIR>', 'a folder with the ClientPolicies of the cluster')
-    .action(async (paths: string[], { format, policies }: CheckFlags) => {
+    .option(
+      '--namespace <name>',
+      'the namespace of grantry itself, where alone SigningKeys and IdentityProviders count',
+    )
+    .action(async (paths: string[], { format, policies, namespace }: CheckFlags) => {
       const { check } = await import('./processes/check/check-in-thread.ts');
-      end(await check({ paths, format, policies, stdin, stdout, stderr }));
+      end(await check({ paths, format, policies, namespace, stdin, stdout, stderr }));
     });
 
   root

@@ -126,6 +126,7 @@ async function judge(files: readonly string[]): Promise<{ readonly code: number;
       paths: [folder],
       format: 'text',
       policies: undefined,
+      namespace: undefined,
       stdin: '',
       now: Date.now(),
     });

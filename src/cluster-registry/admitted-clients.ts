@@ -84,8 +84,7 @@ export class AdmittedClients {
     this.#context = {
       issuer: options.issuer,
       unknownFields: 'ignore',
-      releaseNamespace: options.releaseNamespace,
-      releaseNamespaceReserved: true,
+      reservedNamespace: options.releaseNamespace,
       policies: [],
       defaultPolicy: options.defaultPolicy,
       ownerOf: options.ownerOf,

@@ -35,15 +35,11 @@ export interface WorldSettings
   extends Partial<
     Pick<
       AdmissionContext,
-      | 'ownerOf'
-      | 'issuer'
-      | 'unknownFields'
-      | 'defaultPolicy'
-      | 'releaseNamespaceReserved'
-      | 'programmed'
-      | 'supportedAuthMethods'
+      'ownerOf' | 'issuer' | 'unknownFields' | 'defaultPolicy' | 'programmed' | 'supportedAuthMethods'
     >
   > {
+  /** Whether the release namespace, which is `default`, is closed to clients and resources. */
+  readonly releaseNamespaceReserved?: boolean;
   readonly verifiersOf?: References['verifiersOf'];
   /** The uids of ServiceAccounts by name; `uid-of-<name>` where none is given. */
   readonly accountUids?: Readonly<Record<string, string>>;
@@ -129,8 +125,7 @@ export function contextOf(documents: readonly unknown[], settings: WorldSettings
   return {
     issuer: settings.issuer,
     unknownFields: settings.unknownFields ?? 'refuse',
-    releaseNamespace: RELEASE_NAMESPACE,
-    releaseNamespaceReserved: settings.releaseNamespaceReserved ?? false,
+    reservedNamespace: settings.releaseNamespaceReserved ? RELEASE_NAMESPACE : undefined,
     policies: admitPoliciesOf(documents, settings).map(({ policy }) => policy),
     defaultPolicy: settings.defaultPolicy ?? 'Baseline',
     ownerOf: settings.ownerOf ?? ((identifier) => resourcesOf(documents, settings).ownerOf(identifier)),
@@ -147,7 +142,7 @@ export async function judge(documents: readonly unknown[], settings: WorldSettin
   return {
     clients: admitClients({ ...context, className: 'default', clients: objectsOf(documents, 'OAuthClient') }),
     policies: admitPoliciesOf(documents, settings),
-    keys: await admitKeys(objectsOf(documents, 'SigningKey'), context),
+    keys: await admitKeys(objectsOf(documents, 'SigningKey'), { ...context, releaseNamespace: RELEASE_NAMESPACE }),
     resources: verdictsOf(resourcesOf(documents, settings)),
     providers: judgeProviders(documents, settings),
   };
@@ -178,13 +173,10 @@ export function resourcesOf(
   documents: readonly unknown[],
   settings: WorldSettings = {},
 ): AdmittedResources<SourceObject> {
-  const { issuer, unknownFields, policies, defaultPolicy, references } = contextOf(documents, settings);
+  const { policies, references, ...context } = contextOf(documents, settings);
   const resources = new AdmittedResources<SourceObject>({
+    ...context,
     className: 'default',
-    issuer,
-    unknownFields,
-    defaultPolicy,
-    reservedNamespace: settings.releaseNamespaceReserved ? RELEASE_NAMESPACE : undefined,
     policies: () => policies,
     namespaceLabels: references.namespaceLabels,
   });

@@ -5,8 +5,9 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { DEFAULT_SIGNING_KEYS } from '../../src/admission/keys/default-signing-keys.ts';
 import { ApiServer } from '../cluster/setup/api-server.ts';
-import { Cluster, type Manifest } from '../cluster/setup/cluster.ts';
+import { type ApiAnswer, Cluster, type Manifest } from '../cluster/setup/cluster.ts';
 import { until } from '../until.ts';
 import {
   ASSETS,
@@ -86,6 +87,16 @@ async function mayListSecrets(account: string, namespace: string): Promise<boole
   return output.trim() === 'yes';
 }
 
+const KINDS = ['SigningKey', 'IdentityProvider'] as const;
+const HOLD = 'example.com/hold';
+
+interface Attempt {
+  readonly kind: (typeof KINDS)[number];
+  /** Undefined: one that the API server generates. */
+  readonly name: string | undefined;
+  readonly token?: string;
+}
+
 // In this order: an API server has one set of CRDs, and each of these stories begins with what the one before left.
 describe('Helm on a cluster', () => {
   const first = { release: 'grantry', namespace: 'first' };
@@ -123,6 +134,115 @@ describe('Helm on a cluster', () => {
     await must(install('helm-4.1', second, ['--set', 'crds.enabled=false,className=second']));
     await must(run('helm-3.17', 'upgrade', second, [...MINIMAL, '--set', 'crds.enabled=false,className=second']));
     await must(run('helm-4.1', 'upgrade', first, MINIMAL));
+  });
+
+  describe('a SigningKey or IdentityProvider', () => {
+    const further = ['--set', 'crds.enabled=false,className=second'];
+    const listed = ['--set', 'admissionPolicy.namespaces={second}'];
+
+    /** An attempt to create one. */
+    async function attempt(namespace: string, { kind, name, token }: Attempt): Promise<ApiAnswer> {
+      const metadata = { namespace, ...(name === undefined ? { generateName: 'some-' } : { name }) };
+      const spec = kind === 'SigningKey' ? {} : { type: 'GitHub', clientSecretRef: { name: 'github' } };
+      const body = { apiVersion: 'grantry.dev/v1alpha1', kind, metadata: { ...metadata, finalizers: [HOLD] }, spec };
+      const plural = `${kind.toLowerCase()}s`;
+      const path = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/${plural}`;
+      return await cluster.call('POST', path, token === undefined ? { body } : { body, token });
+    }
+
+    /** The token of a ServiceAccount of this namespace that may do everything. */
+    async function administrator(namespace: string): Promise<string> {
+      const token = await cluster.token({ namespace, name: 'administrator' });
+      await cluster.apply({
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: `administrator-of-${namespace}` },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+        subjects: [{ kind: 'ServiceAccount', name: 'administrator', namespace }],
+      });
+      const account = `system:serviceaccount:${namespace}:administrator`;
+      await until(`${account} has its rights`, () => mayListSecrets(account, 'kube-system'));
+      return token;
+    }
+
+    /** Until the API server holds the present policy: an attempt in this namespace that does not count. */
+    async function inForce(namespace: string, isAccepted: boolean): Promise<void> {
+      const kind = 'SigningKey';
+      await until(`a SigningKey in ${namespace} is ${isAccepted ? 'accepted' : 'refused'}`, async () => {
+        const path = `/apis/grantry.dev/v1alpha1/namespaces/${namespace}/signingkeys?dryRun=All`;
+        const metadata = { generateName: 'probe-' };
+        const body = { apiVersion: 'grantry.dev/v1alpha1', kind, metadata, spec: {} };
+        return (await cluster.call('POST', path, { body })).status === (isAccepted ? 201 : 422);
+      });
+    }
+
+    it('given one outside a release namespace → refused with the namespaces; one from before changes and goes', async () => {
+      await must(run('helm-4.1', 'upgrade', first, [...MINIMAL, '--set', 'admissionPolicy.enabled=false']));
+      await inForce('default', true);
+      const before = await Promise.all(KINDS.map((kind) => attempt('default', { kind, name: 'misplaced' })));
+      expect(before.map(({ status }) => status)).toEqual([201, 201]);
+      await must(run('helm-3.17', 'upgrade', first, MINIMAL));
+      await inForce('default', false);
+      for (const kind of KINDS) {
+        for (const name of ['default', undefined]) {
+          const { status, body } = await attempt('default', { kind, name });
+          expect([status, body.message]).toEqual([
+            422,
+            expect.stringMatching(/: first\. .*admissionPolicy\.namespaces/),
+          ]);
+        }
+        expect((await attempt('first', { kind, name: 'placed' })).status).toBe(201);
+        const path = `/apis/grantry.dev/v1alpha1/namespaces/default/${kind.toLowerCase()}s/misplaced`;
+        const change = await cluster.call('PATCH', path, { body: { spec: { suspended: true } } });
+        expect([change.status, change.body.spec.suspended]).toEqual([200, true]);
+        await cluster.call('DELETE', path);
+        expect((await cluster.call('GET', path)).body.metadata.deletionTimestamp).toBeDefined();
+        expect((await cluster.call('PATCH', path, { body: { metadata: { finalizers: null } } })).status).toBe(200);
+        expect((await cluster.call('GET', path)).status).toBe(404);
+      }
+    });
+
+    it('given a further install that the policy does not name → only what its controller creates by itself', async () => {
+      // Such accounts may create anything, as those of GitOps tools may.
+      const inside = await administrator('second');
+      const outside = await administrator('default');
+      expect((await attempt('second', { kind: 'SigningKey', name: 'mine', token: inside })).status).toBe(422);
+      expect((await attempt('second', { kind: 'IdentityProvider', name: 'default', token: inside })).status).toBe(422);
+      expect((await attempt('second', { kind: 'SigningKey', name: 'default', token: outside })).status).toBe(422);
+      const own = {
+        kind: 'SigningKey',
+        token: await cluster.token({ namespace: 'second', name: 'grantry-controller' }),
+      } as const;
+      for (const { name } of DEFAULT_SIGNING_KEYS) expect((await attempt('second', { ...own, name })).status).toBe(201);
+    });
+
+    it('given both installs → the notes of each say what to set in the first, and then both have theirs', async () => {
+      const notes = await run('helm-4.1', 'upgrade', second, [...MINIMAL, ...further]);
+      expect(notes.output).toMatch(
+        /need second among admissionPolicy\.namespaces of the release grantry in namespace first/,
+      );
+      const ofFirst = await run('helm-4.1', 'upgrade', first, MINIMAL);
+      expect(ofFirst.output).toMatch(/refused: add second to admissionPolicy\.namespaces/);
+      expect((await run('helm-3.17', 'upgrade', first, [...MINIMAL, ...listed])).output).not.toMatch(/admissionPolicy/);
+      await inForce('second', true);
+      for (const kind of KINDS) {
+        expect((await attempt('second', { kind, name: 'placed' })).status).toBe(201);
+        expect((await attempt('first', { kind, name: 'again' })).status).toBe(201);
+        const { body } = await attempt('default', { kind, name: 'misplaced' });
+        expect(body.message).toContain(': first, second.');
+      }
+    });
+
+    it('given an uninstall that keeps the CRDs → no policy stays, and an install elsewhere has its own', async () => {
+      await must(run('helm-3.17', 'uninstall', first));
+      await inForce('default', true);
+      const elsewhere = { release: 'grantry', namespace: 'elsewhere' };
+      await must(install('helm-4.1', elsewhere, ['--take-ownership']));
+      await inForce('first', false);
+      await inForce('elsewhere', true);
+      await must(run('helm-4.1', 'uninstall', elsewhere));
+      await must(install('helm-3.17', first, ['--take-ownership']));
+    });
   });
 
   it('gets the instruction to give a third install a class of its own, though the CRDs came with another', async () => {

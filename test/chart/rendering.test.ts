@@ -1,7 +1,7 @@
 // What Helm makes of the chart, for each values file of charts/grantry/ci. The whole renderings lie in golden/; after a
 // wanted change: `vitest run --project chart -u`.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -14,6 +14,7 @@ import { CHART, CI_VALUES, HELMS, helm, MINIMAL, render, template } from './helm
 
 afterEach(endProcesses);
 
+const CRDS = join(import.meta.dirname, '../../crds');
 const LONGEST_RELEASE = 'abcdefghij-abcdefghij-abcdefghij-abcdefghij-abcdefghi';
 
 /** Pod templates and pods, with the kind and name of what holds them. */
@@ -184,6 +185,37 @@ describe('the chart', () => {
         expect([part, ...named]).toEqual([part, ...own, ...monitoring]);
       }
     }
+  });
+
+  it('given Kubernetes 1.29, another release with the CRDs, or no wish for it → no policy of admission; from 1.30 on one', async () => {
+    const policies = async (...args: readonly string[]) =>
+      (await render([...MINIMAL, ...args])).filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy')).length;
+    expect(await policies('--kube-version', '1.29.15')).toBe(0);
+    expect(await policies('--kube-version', '1.29.15', '--set', 'admissionPolicy.enabled=true')).toBe(0);
+    expect(await policies('--kube-version', 'v1.30.0-gke.100')).toBe(2);
+    expect(await policies('--set', 'crds.enabled=false')).toBe(0);
+    expect(await policies('--set', 'crds.enabled=false,admissionPolicy.enabled=true')).toBe(2);
+    expect(await policies('--set', 'admissionPolicy.enabled=false')).toBe(0);
+  });
+
+  it('keeps every kind without a class to the release namespaces, those of further installs included', async () => {
+    const classless = readdirSync(CRDS).flatMap((file) => {
+      if (!file.endsWith('.yaml')) return [];
+      const { spec } = parse(readFileSync(join(CRDS, file), 'utf8'));
+      const { properties } = spec.versions[0].schema.openAPIV3Schema.properties.spec;
+      return 'className' in properties ? [] : [spec.names.plural as string];
+    });
+    const objects = await render([
+      ...[...MINIMAL, '--set-json', 'admissionPolicy.namespaces=["123","grantry-system"]'],
+    ]);
+    expect(ofKind(objects, 'ValidatingAdmissionPolicy').map(({ spec }) => spec)).toMatchObject([
+      {
+        matchConstraints: {
+          resourceRules: [{ resources: classless.sort(), operations: ['CREATE'] }],
+          namespaceSelector: { matchExpressions: [{ operator: 'NotIn', values: ['grantry-system', '123'] }] },
+        },
+      },
+    ]);
   });
 
   it('marks every object of helm test by itself, for tools that take lists apart', async () => {

@@ -23,6 +23,8 @@ const INSTEAD: readonly (readonly [string, string])[] = [
   ['shop', TENANT],
   ['registry.example.com/grantry', String(image.repository)],
   ['image.tag=0.1.0', `image.tag=${image.tag}`],
+  // The shared install has the policy of this cluster.
+  [',admissionPolicy.enabled=true', ''],
   ['--no-hooks', `--no-hooks ${otherRedis} --set className=${CLASS}`],
   ['spec: {', `spec: { className: ${CLASS},`],
 ];

@@ -20,7 +20,9 @@ interface ShownClient {
 /** What `grantry check` prints of these files, without a cluster. */
 async function checked(files: readonly string[]): Promise<string> {
   const paths = files.map((file) => join(FOLDER, file));
-  return (await checkPaths({ paths, format: 'text', policies: undefined, stdin: '', now: Date.now() })).stdout;
+  return (
+    await checkPaths({ paths, format: 'text', policies: undefined, namespace: undefined, stdin: '', now: Date.now() })
+  ).stdout;
 }
 
 /** The OAuthClient of a file, and the other files of its folder in one text. */

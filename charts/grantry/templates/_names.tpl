@@ -100,3 +100,37 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- list "/" | toYaml -}}
 {{- end -}}
 {{- end -}}
+
+{{/* Not empty where this release has the policy of all installs. */}}
+{{- define "grantry.hasAdmissionPolicy" -}}
+{{- $enabled := .Values.admissionPolicy.enabled -}}
+{{- if and (ternary .Values.crds.enabled $enabled (kindIs "invalid" $enabled)) (include "grantry.admitsByPolicy" .) -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{/* Where SigningKeys and IdentityProviders count: a list. */}}
+{{- define "grantry.releaseNamespaces" -}}
+{{- concat (list .Release.Namespace) .Values.admissionPolicy.namespaces | uniq | toYaml -}}
+{{- end -}}
+
+{{/* The namespaces of further installs that admissionPolicy.namespaces lacks: a list. */}}
+{{- define "grantry.unlistedNamespaces" -}}
+{{- $unlisted := list -}}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "").items -}}
+{{- if hasKey (.metadata.labels | default dict) "grantry.dev/class" -}}
+{{- $unlisted = append $unlisted (first .subjects).namespace -}}
+{{- end -}}
+{{- end -}}
+{{- range include "grantry.releaseNamespaces" . | fromYamlArray -}}
+{{- $unlisted = without $unlisted . -}}
+{{- end -}}
+{{- uniq $unlisted | toYaml -}}
+{{- end -}}
+
+{{/* Not empty where the API server has ValidatingAdmissionPolicy v1. */}}
+{{- define "grantry.admitsByPolicy" -}}
+{{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version -}}
+true
+{{- end -}}
+{{- end -}}

@@ -24,11 +24,8 @@ export interface AdmissionContext {
   /** The issuer of the install; undefined where it is not known (`check`). */
   readonly issuer: string | undefined;
   readonly unknownFields: UnknownFields;
-  /**
-   * The namespace of grantry itself. OAuthClients there are refused unless `releaseNamespaceReserved` is false (`dev`).
-   */
-  readonly releaseNamespace: string;
-  readonly releaseNamespaceReserved: boolean;
+  /** The namespace of grantry itself, where OAuthClients are refused; undefined: none is (`dev`), or it is not known. */
+  readonly reservedNamespace: string | undefined;
   /** The policies of this install's class. */
   readonly policies: readonly Policy[];
   readonly defaultPolicy: DefaultPolicy;
@@ -161,7 +158,7 @@ export function judgeRead<Object extends ObjectIdentity>(
 }
 
 function namespaceFaults(object: ObjectIdentity, context: AdmissionContext): readonly Fault[] {
-  if (!context.releaseNamespaceReserved || object.namespace !== context.releaseNamespace) return [];
+  if (object.namespace !== context.reservedNamespace) return [];
   const message = 'Clients cannot live in the namespace that grantry itself runs in.';
   return [{ path: ['metadata', 'namespace'], reason: 'NamespaceReserved', message }];
 }

@@ -117,7 +117,7 @@ function placeFaults(
 ): readonly ProviderFault[] {
   const faults: ProviderFault[] = [];
   if (releaseNamespace !== undefined && namespace !== releaseNamespace) {
-    const message = 'Identity providers count only in the namespace that grantry itself runs in.';
+    const message = `Identity providers count only in ${releaseNamespace}, the namespace that grantry itself runs in.`;
     faults.push({ path: ['metadata', 'namespace'], reason: 'NamespaceNotHonoured', message });
   }
   if (name === LOCAL_USERS) {

@@ -85,7 +85,7 @@ function namespaceFaults(
   { releaseNamespace }: KeyContext,
 ): readonly Fault<KeyFaultReason>[] {
   if (namespace === releaseNamespace) return [];
-  const message = 'Signing keys count only in the namespace that grantry itself runs in.';
+  const message = `Signing keys count only in ${releaseNamespace}, the namespace that grantry itself runs in.`;
   return [{ path: ['metadata', 'namespace'], reason: 'NamespaceNotHonoured', message }];
 }
 

@@ -135,8 +135,7 @@ export class JudgedClients {
     const context: AdmissionContext = {
       issuer,
       unknownFields: 'ignore',
-      releaseNamespace,
-      releaseNamespaceReserved: true,
+      reservedNamespace: releaseNamespace,
       policies: this.#currentPolicies(),
       defaultPolicy,
       ownerOf,

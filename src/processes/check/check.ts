@@ -20,6 +20,8 @@ export interface CheckInput {
   readonly format: CheckFormat;
   /** A folder with the ClientPolicies and Namespaces of the cluster, when they are not among `paths`. */
   readonly policies: string | undefined;
+  /** The release namespace; undefined where it is not known. */
+  readonly namespace: string | undefined;
   /** What standard input held; empty when it is not among `paths`. */
   readonly stdin: string;
   /** Epoch milliseconds. */
@@ -38,7 +40,7 @@ const STDIN = '-';
 const STDIN_NAME = '<stdin>';
 
 /** Reads and checks the paths. Takes as long as it takes: the caller limits its time. */
-export async function checkPaths({ paths, format, policies, stdin, now }: CheckInput): Promise<CheckReport> {
+export async function checkPaths({ paths, format, policies, stdin, ...place }: CheckInput): Promise<CheckReport> {
   const folders: FolderContents[] = [];
   const names: string[] = [];
   for (const path of [...paths, ...(policies === undefined ? [] : [policies])]) {
@@ -50,7 +52,7 @@ export async function checkPaths({ paths, format, policies, stdin, now }: CheckI
     folders.push(contents);
     names.push(path === STDIN ? STDIN_NAME : path);
   }
-  const result = await verdictsOn(folders, now);
+  const result = await verdictsOn(folders, place);
   // Without this warning a misspelt glob or a wrong folder would pass the check unnoticed, in every format.
   const warnings = result.emptySources.map((index) =>
     logLine(`grantry check: warning: ${names[index]}: no manifests found`),
@@ -108,7 +110,10 @@ const NOTHING: CheckResult = {
  * Judges the manifests of all folders together, for every class; unknown fields are faults, as in kubectl. Objects that
  * the folders do not contain are assumed to exist.
  */
-async function verdictsOn(folders: readonly FolderContents[], now: number): Promise<CheckResult> {
+async function verdictsOn(
+  folders: readonly FolderContents[],
+  { namespace, now }: Pick<CheckInput, 'namespace' | 'now'>,
+): Promise<CheckResult> {
   const set = await new ManifestFolder().update({
     files: new Map(folders.flatMap((folder) => [...folder.files])),
     directories: new Set(),
@@ -121,7 +126,8 @@ async function verdictsOn(folders: readonly FolderContents[], now: number): Prom
     unknownFields: 'refuse',
     now,
     classes: 'every',
-    releaseNamespace: undefined,
+    releaseNamespace: namespace,
+    reservedNamespace: namespace,
     defaultPolicy: 'Baseline',
     references: { verifiersOf: () => 'assumed', assumeMissing: true },
     programmed: { status: 'True', reason: 'NotObserved', message: 'Checked offline.' },

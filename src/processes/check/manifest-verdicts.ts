@@ -41,6 +41,8 @@ export interface JudgeOptions {
   readonly classes: 'default' | 'every';
   /** The only namespace whose SigningKeys and IdentityProviders are accepted; undefined where it is not known: then every namespace is. */
   readonly releaseNamespace: string | undefined;
+  /** The same where OAuthClients and ProtectedResources are refused there. */
+  readonly reservedNamespace: string | undefined;
   readonly defaultPolicy: DefaultPolicy;
   readonly references: Pick<ReferenceOptions, 'verifiersOf' | 'assumeMissing'>;
   readonly programmed: Programmed;
@@ -85,7 +87,7 @@ export interface ManifestVerdicts {
 export async function judgeManifests(set: ManifestSet, options: JudgeOptions): Promise<ManifestVerdicts> {
   const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
   const references = manifestReferences({ objects: set.objects, ...options.references });
-  const { issuer, unknownFields, releaseNamespace } = options;
+  const { issuer, unknownFields, releaseNamespace, reservedNamespace } = options;
   const classed = [...of('ClientPolicy'), ...of('OAuthClient'), ...of('ProtectedResource')];
   const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
   const byClass = classes.map((className) => {
@@ -94,7 +96,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       className,
       issuer,
       unknownFields,
-      reservedNamespace: undefined,
+      reservedNamespace,
       policies: () => policies.map(({ policy }) => policy),
       defaultPolicy: options.defaultPolicy,
       namespaceLabels: references.namespaceLabels,
@@ -106,8 +108,7 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       clients: of('OAuthClient'),
       issuer,
       unknownFields,
-      releaseNamespace: releaseNamespace ?? '',
-      releaseNamespaceReserved: false,
+      reservedNamespace,
       policies: policies.map(({ policy }) => policy),
       defaultPolicy: options.defaultPolicy,
       ownerOf: resources.ownerOf,

@@ -86,6 +86,7 @@ export class ManifestRegistry implements RegistryRef {
         now: systemClock.now(),
         classes: 'default',
         releaseNamespace,
+        reservedNamespace: undefined,
         defaultPolicy,
         references: { verifiersOf: (uid) => secrets.verifiersOf(uid), assumeMissing: false },
         programmed: { status: 'True', reason: 'Programmed', message: 'Served by this process.' },

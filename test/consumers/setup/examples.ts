@@ -95,6 +95,7 @@ async function verdictOn(
     now: Date.now(),
     classes: 'every',
     releaseNamespace: undefined,
+    reservedNamespace: undefined,
     defaultPolicy: issuer === undefined ? 'Baseline' : 'AllowAll',
     references: { verifiersOf: (uid) => [secretVerifier(uid, SECRET)], assumeMissing: true },
     programmed: { status: 'True', reason: 'NotObserved', message: 'Read by a test.' },

@@ -11,6 +11,7 @@ import { endProcesses, grantry } from '../grantry-process.ts';
 afterEach(endProcesses);
 
 const WRONG_SCOPE = machineClient('job', '  scopes:\n    - default/read\n    - "other/read%"\n');
+const GITHUB = '{type: GitHub, gitHub: {anyone: true}, clientSecretRef: {name: github}}';
 const POLICY = `apiVersion: grantry.dev/v1alpha1
 kind: ClientPolicy
 metadata: {name: wide}
@@ -83,6 +84,7 @@ describe('grantry check', () => {
       const code = check({
         paths: [folder],
         policies: undefined,
+        namespace: undefined,
         format,
         stdin,
         stdout,
@@ -197,6 +199,39 @@ describe('grantry check', () => {
     expect((await grantry(['check', folder, '--format', 'github'])).output).toMatch(/^::notice file=.*elsewhere/);
     const complete = await folderOfTest({ 'a.yaml': existing, 's.yaml': secret + value });
     expect((await grantry(['check', complete])).output).not.toContain('waits');
+  });
+
+  it('given the release namespace → objects that count only there, and those that never count there, are faults elsewhere and here', async () => {
+    const inNamespace = (kind: string, namespace: string, name: string, spec: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: ${kind}\nmetadata: {namespace: ${namespace}, name: ${name}}\nspec: ${spec}\n`;
+    const every = (namespace: string) => [
+      inNamespace('SigningKey', namespace, 'ring', '{}'),
+      inNamespace('IdentityProvider', namespace, 'github', GITHUB),
+      inNamespace('OAuthClient', namespace, 'job', '{grantTypes: [client_credentials]}'),
+      inNamespace('ProtectedResource', namespace, 'api', '{}'),
+    ];
+    const folder = await folderOfTest({
+      'release.yaml': every('auth').join('---\n'),
+      'team.yaml': every('team').join('---\n'),
+    });
+    const faults = async (...args: readonly string[]) => {
+      const { output } = await grantry(['check', '.', '--format', 'json', ...args], { cwd: folder });
+      const found = JSON.parse(output).faults as readonly {
+        file: string;
+        document: number;
+        reason: string;
+        message: string;
+      }[];
+      return found.map(({ file, document, reason, message }) => [file, document, reason, message] as const);
+    };
+    expect(await faults()).toEqual([]);
+    const named = expect.stringContaining('only in auth,');
+    expect(await faults('--namespace', 'auth')).toEqual([
+      ['release.yaml', 3, 'NamespaceReserved', expect.any(String)],
+      ['release.yaml', 4, 'NamespaceReserved', expect.any(String)],
+      ['team.yaml', 1, 'NamespaceNotHonoured', named],
+      ['team.yaml', 2, 'NamespaceNotHonoured', named],
+    ]);
   });
 
   it('warns of a path without any manifest, in every format', async () => {

@@ -17,6 +17,7 @@ async function judged(...accounts: readonly string[]) {
     now: 0,
     classes: 'default',
     releaseNamespace: 'default',
+    reservedNamespace: undefined,
     defaultPolicy: 'Baseline',
     references: { verifiersOf: () => [], assumeMissing: false },
     reachable: { status: 'Unknown', reason: 'NotObserved', message: '' },
