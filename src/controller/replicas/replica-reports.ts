@@ -32,8 +32,25 @@ const DENIED: ReadonlyMap<string, string> = new Map(
     slug.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase()),
   ]),
 );
-/** A request without authentication can cause this: it becomes an Event and no status write. */
-const REDIRECT_MISMATCH = 'redirect_uri_mismatch';
+/** What becomes an Event, once an hour, and no status write: the one takes no authentication, the other is no refusal. */
+const EVENTS_ALONE: ReadonlyMap<string, Pick<EventFacts, 'reason' | 'action' | 'note'>> = new Map([
+  [
+    'redirect_uri_mismatch',
+    {
+      reason: 'RedirectUriMismatch',
+      action: 'Refuse',
+      note: 'A sign-in was asked for with a redirect address that is not among spec.redirectUris.',
+    },
+  ],
+  [
+    'groups_omitted',
+    {
+      reason: 'GroupsOmitted',
+      action: 'Omit',
+      note: 'The groups of a person take more than 4 KiB: ID tokens of this client are without them. spec.groups narrows them; userinfo has them.',
+    },
+  ],
+]);
 
 /** The reason and message of each type of alert. */
 const ALERTS: ReadonlyMap<string, { readonly reason: string; readonly sentence: string }> = new Map([
@@ -91,7 +108,8 @@ export class ReplicaReports {
   readonly #cursors = new Map<string, string>();
   /** By uid, then replica, then reason: the count of each replica. */
   readonly #counts = new Map<string, Map<string, Map<string, Denial>>>();
-  readonly #redirectEvents = new Map<string, number>();
+  /** By uid, then reason: when the last of {@link EVENTS_ALONE} was. */
+  readonly #lastEvents = new Map<string, Map<string, number>>();
   readonly #users: ReportedUsers;
   readonly #unacknowledged = new UnacknowledgedAlerts();
   readonly #stopping = new AbortController();
@@ -132,7 +150,7 @@ export class ReplicaReports {
 
   /** Drops what is known of a client that was deleted. */
   forget(uid: string): void {
-    for (const map of [this.#lastUsed, this.#counts, this.#redirectEvents]) map.delete(uid);
+    for (const map of [this.#lastUsed, this.#counts, this.#lastEvents]) map.delete(uid);
     this.#denied.forget(uid);
     this.#alerts.forget(uid);
     this.#unacknowledged.forget(uid);
@@ -210,14 +228,15 @@ export class ReplicaReports {
     for (const denial of denials) {
       const { reason, generation, lastTime } = denial;
       const word = DENIED.get(reason);
-      if (reason === REDIRECT_MISMATCH) this.#redirectMismatch(client, lastTime);
+      this.#recordAlone(client, reason, lastTime);
       // A denial of an earlier or unknown generation may be fixed already. One ahead of the cache counts once that
       // caught up.
       if (word === undefined || generation === undefined || generation < present) continue;
       const count = this.#countOfAll(uid, replica, denial);
       if (!this.#denied.note(uid, { reason: word, count, lastTime }, generation)) continue;
       isChanged = true;
-      this.#record(client, lastTime, word, `Requests of this client are refused: ${reason}.`);
+      const note = `Requests of this client are refused: ${reason}.`;
+      this.#record(client, lastTime, { reason: word, action: 'Refuse', note });
     }
     return isChanged;
   }
@@ -238,12 +257,14 @@ export class ReplicaReports {
     return counted.reduce((sum, { count }) => sum + count, 0);
   }
 
-  #redirectMismatch(client: KubernetesObject, lastTime: number): void {
+  #recordAlone(client: KubernetesObject, slug: string, lastTime: number): void {
+    const event = EVENTS_ALONE.get(slug);
+    if (event === undefined) return;
     const { uid } = client.metadata;
-    if (lastTime - (this.#redirectEvents.get(uid) ?? -HOUR) < HOUR) return;
-    this.#redirectEvents.set(uid, lastTime);
-    const note = 'A sign-in was asked for with a redirect address that is not among spec.redirectUris.';
-    this.#record(client, lastTime, 'RedirectUriMismatch', note);
+    const lastEvents = this.#lastEvents.get(uid) ?? new Map<string, number>();
+    if (lastTime - (lastEvents.get(slug) ?? -HOUR) < HOUR) return;
+    this.#lastEvents.set(uid, lastEvents.set(slug, lastTime));
+    this.#record(client, lastTime, event);
   }
 
   #ingestAlert(alert: ReplicaReport['alerts'][number]): KubernetesObject | undefined {
@@ -264,9 +285,8 @@ export class ReplicaReports {
   }
 
   /** Records an Event, unless a former leader did: a replica reports to a new leader everything since its own start. */
-  #record(client: KubernetesObject, lastTime: number, reason: string, note: string): void {
-    if (lastTime < this.#begun) return;
-    this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Refuse', note });
+  #record(client: KubernetesObject, lastTime: number, event: Pick<EventFacts, 'reason' | 'action' | 'note'>): void {
+    if (lastTime >= this.#begun) this.#options.record({ regarding: client, type: 'Warning', ...event });
   }
 }
 

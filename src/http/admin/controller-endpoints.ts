@@ -50,7 +50,7 @@ export interface ReportAnswer {
   readonly cursor: string;
   /** By uid: the day (`2026-01-31`, UTC) on which a client last got a token. */
   readonly lastUsed: Readonly<Record<string, string>>;
-  /** By uid: each reason why requests of a client were refused. */
+  /** By uid: each reason why requests of a client were refused, or answered without groups. */
   readonly denied: Readonly<Record<string, readonly Denial[]>>;
   /** By uid: every IdentityProvider that it has judged, whether people can sign in by it or not. */
   readonly providers: Readonly<Record<string, ProviderReport>>;
@@ -81,8 +81,8 @@ export interface UsersReport {
 
 export interface Denial {
   /**
-   * All come from the client itself, which has authenticated or signed what is refused; `redirect_uri_mismatch` alone from
-   * an unauthenticated request, so it may cost no status write.
+   * All come from the client itself, which has authenticated or signed what is refused, but two, which may cost no status
+   * write: `redirect_uri_mismatch` is of an unauthenticated request, and with `groups_omitted` none is refused.
    */
   readonly reason: DenialReason;
   /**
@@ -99,7 +99,12 @@ export interface Denial {
   readonly lastTime: string;
 }
 
-export type DenialReason = 'unauthorized_client' | 'invalid_scope' | ReportedRefusal | 'redirect_uri_mismatch';
+export type DenialReason =
+  | 'unauthorized_client'
+  | 'invalid_scope'
+  | ReportedRefusal
+  | 'redirect_uri_mismatch'
+  | 'groups_omitted';
 
 export interface ReportedAlert extends Pick<Alert, 'id' | 'type' | 'clientUid' | 'clientId' | 'action'> {
   /** RFC 3339. */

@@ -9,6 +9,8 @@ import { type ClientEndpoint, type ClientExchangeOptions, exchangeWithClient } f
 export interface TokenOptions extends ClientExchangeOptions {
   readonly token: ClientEndpoint<TokenResult>;
   readonly audit: Audit;
+  /** Called for each ID token that is without groups. @param count of the groups */
+  readonly onGroupsOmitted: (clientId: string, count: number) => void;
 }
 
 /** The token endpoint over HTTP. */
@@ -25,13 +27,13 @@ export function tokenEndpoint(options: TokenOptions): Endpoint {
 
 async function token(options: TokenOptions, exchange: Exchange): Promise<void> {
   try {
-    const { response, grantType, dpopNonce, areGroupsOmitted } = await exchangeWithClient(
+    const { clientId, response, grantType, dpopNonce, omittedGroups } = await exchangeWithClient(
       options.token,
       exchange,
       options,
     );
     Object.assign(exchange.log, { grantType, scope: response.scope, outcome: 'issued' });
-    if (areGroupsOmitted) options.metrics.groupsOmitted.inc();
+    if (omittedGroups > 0) options.onGroupsOmitted(clientId, omittedGroups);
     if (dpopNonce !== undefined) exchange.reply.header('dpop-nonce', dpopNonce);
     exchange.reply.type('application/json; charset=utf-8').send(JSON.stringify(response));
   } catch (error) {

@@ -38,8 +38,8 @@ export interface TokenResponse {
 export interface TokenResult extends Authenticated {
   readonly response: TokenResponse;
   readonly grantType: string;
-  /** Whether the ID token is without the groups of the person, which are too many. */
-  readonly areGroupsOmitted: boolean;
+  /** How many groups of the person the ID token is without, because they are too many for it; else 0. */
+  readonly omittedGroups: number;
   /** The nonce for the client's next DPoP proof, where it needs another one (RFC 9449 §8.2). */
   readonly dpopNonce: string | undefined;
 }
@@ -116,7 +116,7 @@ export class TokenEndpoint {
       ...(idToken !== undefined && { id_token: idToken.idToken }),
     };
     this.#record({ client, grantType, authorization, scope, address });
-    return { response, grantType, dpopNonce, areGroupsOmitted: idToken?.areGroupsOmitted ?? false };
+    return { response, grantType, dpopNonce, omittedGroups: idToken?.omittedGroups ?? 0 };
   }
 
   async #idToken(

@@ -35,8 +35,8 @@ export interface IdTokenContent {
 /** An ID token in its compact form. */
 export interface IssuedIdToken {
   readonly idToken: string;
-  /** Whether the claim `groups` was left out for its size; userinfo has it. */
-  readonly areGroupsOmitted: boolean;
+  /** How many names the claim `groups` would have, where it was left out for its size; else 0. Userinfo has it. */
+  readonly omittedGroups: number;
 }
 
 /** The key and the times of an ID token, fixed before the grant is exchanged. */
@@ -96,7 +96,7 @@ export class IdTokens {
     }
     return {
       issue: async ({ person, scope, login, accessToken }) => {
-        const { claims, areGroupsOmitted } = withoutLongGroups(personClaims(scope, person, client));
+        const { claims, omittedGroups } = withoutLongGroups(personClaims(scope, person, client));
         const protocolClaims: ProtocolClaims = {
           iss: issuer,
           sub: person.subject,
@@ -109,18 +109,16 @@ export class IdTokens {
           jti: randomId(random, 20),
           ...(login.nonce !== undefined && { nonce: login.nonce }),
         };
-        return { idToken: await this.#signer.sign({ ...claims, ...protocolClaims }, key), areGroupsOmitted };
+        return { idToken: await this.#signer.sign({ ...claims, ...protocolClaims }, key), omittedGroups };
       },
     };
   }
 }
 
-function withoutLongGroups(claims: PersonClaims): { claims: PersonClaims; areGroupsOmitted: boolean } {
+function withoutLongGroups(claims: PersonClaims): { claims: PersonClaims; omittedGroups: number } {
   const { groups, ...others } = claims;
-  if (groups === undefined || Buffer.byteLength(JSON.stringify(groups)) <= MOST_GROUPS_BYTES) {
-    return { claims, areGroupsOmitted: false };
-  }
-  return { claims: others, areGroupsOmitted: true };
+  const isTooLong = Array.isArray(groups) && Buffer.byteLength(JSON.stringify(groups)) > MOST_GROUPS_BYTES;
+  return isTooLong ? { claims: others, omittedGroups: groups.length } : { claims, omittedGroups: 0 };
 }
 
 /** The hash function of each algorithm. EdDSA: that of Ed25519 itself. */

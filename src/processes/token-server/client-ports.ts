@@ -45,6 +45,7 @@ import { LogoutTokens } from '../../oauth/tokens/logout-tokens.ts';
 import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
+import { RecentValues } from '../../oauth/values/recent-values.ts';
 import { authenticStores } from './authentic-stores.ts';
 import { assembleKeySets, guardedFetch } from './key-sets.ts';
 import { LogoutDelivery } from './logout-delivery.ts';
@@ -100,6 +101,23 @@ function peopleOf(
   return { owners: everyone, sources, providers };
 }
 
+const HOUR = 3_600_000;
+/** For so many clients at least it is known when the last line was. */
+const CLIENTS_REMEMBERED = 1_000;
+
+/** What is done about ID tokens without groups: a count, a report to the controller, and a log line once an hour and client. */
+function omittedGroups({ usage, clock, log }: TokenServerOptions, metrics: Metrics) {
+  const lastLines = new RecentValues<number>(CLIENTS_REMEMBERED);
+  return (clientId: string, count: number): void => {
+    metrics.groupsOmitted.inc();
+    usage?.groupsOmitted(clientId);
+    const now = clock.now();
+    if (now - (lastLines.get(clientId) ?? -HOUR) < HOUR) return;
+    lastLines.set(clientId, now);
+    log.warn({ clientId, count }, 'the groups of a person are left out of an ID token: they take more than 4 KiB');
+  };
+}
+
 /** Assembles the protocol and its endpoints. @throws StartError when the authorities of key hosts cannot be used */
 export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: Metrics): ClientPorts {
   const { settings, registry, clock, random, peppers, clusterIssuer, mutualTls, brand } = options;
@@ -150,6 +168,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     onOwed: (owed) => logouts.enqueue(owed),
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
+  const onGroupsOmitted = omittedGroups(options, metrics);
   const proofs = {
     judge: new ProofJudge(),
     nonces: new ProofNonces({ issuer, peppers, rule: settings.dpopNonce }),
@@ -173,7 +192,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   const absolute = (endpoint: Endpoint) => ({ ...endpoint, path: `${issuerPath(issuer)}${endpoint.path}` });
   const forPrograms = (certificates: CertificateSource): readonly Endpoint[] => [
     ...[
-      tokenEndpoint({ token, metrics, audit, certificates }),
+      tokenEndpoint({ token, metrics, audit, certificates, onGroupsOmitted }),
       revokeEndpoint({ revocation, metrics, certificates }),
       introspectEndpoint({ introspection, metrics, certificates }),
       userinfoEndpoint({ issuer, userinfo, certificates }),

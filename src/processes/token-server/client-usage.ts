@@ -71,6 +71,12 @@ export class ClientUsage {
     if (uid !== undefined) this.#refused(uid, 'redirect_uri_mismatch');
   }
 
+  /** A person's groups were too many for an ID token of a client. */
+  groupsOmitted(clientId: string): void {
+    const uid = this.#options.registry.current.find(clientId)?.uid;
+    if (uid !== undefined) this.#refused(uid, 'groups_omitted');
+  }
+
   /** The changes after a cursor. @param after the cursor of an earlier answer; one of another process means all */
   since(after: string | undefined): Omit<ReportAnswer, 'alerts' | 'providers' | 'users'> {
     this.#prune();

@@ -337,15 +337,30 @@ describe('the reports of replicas', () => {
     expect(events).toEqual([]);
   });
 
-  it('make a redirect mismatch, which takes no authentication, one Event an hour and nothing in status', async () => {
+  it.each([
+    ['a redirect mismatch, which takes no authentication,', 'redirect_uri_mismatch', 'a RedirectUriMismatch'],
+    ['groups that are too many, for which nothing is refused,', 'groups_omitted', 'a GroupsOmitted'],
+  ])('make %s one Event an hour and nothing in status', async (_, reason, event) => {
     const { told, reports, events, news, clock } = await world();
-    for (const minutes of [1, 2, 30, 70]) {
+    for (const minutes of [1, 2, 60, 61]) {
       clock.at = START + minutes * 60_000;
-      told[0] = { denied: { a: denied(clock.at, { reason: 'redirect_uri_mismatch' }) } };
+      told[0] = { denied: { a: denied(clock.at, { reason }) } };
       await reports.poll();
     }
-    expect(events).toEqual(['a RedirectUriMismatch', 'a RedirectUriMismatch']);
+    expect(events).toEqual([event, event]);
     expect([news, conditionsOf(reports, 'a')]).toEqual([[], []]);
+  });
+
+  it('make both in one hour an Event each, and again of a client that was deleted and is back', async () => {
+    const { told, reports, events, clock } = await world();
+    clock.at = START + 60_000;
+    const both = ['redirect_uri_mismatch', 'groups_omitted'].flatMap((reason) => denied(clock.at, { reason }));
+    told[0] = { denied: { a: both } };
+    await reports.poll();
+    expect(events.splice(0)).toEqual(['a RedirectUriMismatch', 'a GroupsOmitted']);
+    reports.forget('a');
+    await reports.poll();
+    expect(events).toEqual(['a RedirectUriMismatch', 'a GroupsOmitted']);
   });
 
   it('make an alert one Event and a condition, and acknowledge it once status at the API server shows it', async () => {

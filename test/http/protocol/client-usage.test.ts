@@ -2,20 +2,24 @@
 
 import { describe, expect, it } from 'vitest';
 import type { AccountIssuer } from '../../../src/oauth/ports/cluster-issuer.ts';
+import type { People } from '../../../src/oauth/ports/ports.ts';
 import type { VerificationKey } from '../../../src/oauth/values/jwk.ts';
 import { ClientUsage } from '../../../src/processes/token-server/client-usage.ts';
 import { basic, type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
 import { asserted, assertedBy, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
 import { aKey, sign } from '../../oauth/values/signed-tokens.ts';
+import { aPerson, OPENID_CLIENT, personTokens } from './openid/userinfo-calls.ts';
 import { TokenCalls } from './token-calls.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 const DAY = 86_400_000;
+const SIGN_IN = { sid: 'sid-of-the-session', nonce: undefined };
 const MACHINE = { clientId: 'team.machine', uid: 'u-machine', secret: SECRET, grantTypes: ['client_credentials'] };
 
 async function start(
   clients: readonly TestClient[] = [MACHINE, { clientId: 'team.app', uid: 'u-app' }],
   cluster?: AccountIssuer<VerificationKey>,
+  owners?: People,
 ) {
   /** What happens before a store says whose grant it has. */
   const way = { pause: async () => {} };
@@ -24,6 +28,7 @@ async function start(
   const grantry = await startGrantry({
     clients,
     ...(cluster && { clusterIssuer: { current: async () => cluster } }),
+    ...(owners && { owners }),
     usage: (registry, clock) => {
       usage = new ClientUsage({ registry, clock, instance: 'one', generationOf: () => spec.generation });
       return usage;
@@ -84,6 +89,18 @@ describe('what a replica reports of its clients', () => {
     query.set('client_id', 'nobody');
     await fetch(grantry.url(`/authorize?${query}`));
     expect(usage.since(undefined).denied).toMatchObject({ 'u-app': [{ reason: 'redirect_uri_mismatch', count: 1 }] });
+  });
+
+  it('is each ID token without groups, of a public client too', async () => {
+    const { owners, subject, change } = await aPerson();
+    const app = { clientId: 'team.app', uid: 'u-app', ...OPENID_CLIENT };
+    const { grantry, usage } = await start([app], undefined, owners);
+    const signIn = () => personTokens(grantry, { clientId: app.clientId, subject, openid: SIGN_IN });
+    await signIn();
+    expect(usage.since(undefined).denied).toEqual({});
+    await change({ groups: Array.from({ length: 50 }, (_, index) => `${index}`.padEnd(100, 'g')) });
+    for (let times = 0; times < 2; times++) await signIn();
+    expect(usage.since(undefined).denied).toMatchObject({ 'u-app': [{ reason: 'groups_omitted', count: 2 }] });
   });
 
   it('is every refusal of an assertion that the client has signed, and nothing of one that it has not', async () => {

@@ -208,6 +208,34 @@ describe('groups that take more than 4 KiB', () => {
     await calls.redeem(await issueCode(OPENID));
     expect(await omitted()).toBe(before + 2);
   });
+
+  it('→ one log line an hour and client, with the client and how many groups they are', async () => {
+    const lines = () =>
+      grantry.logs().filter(({ msg }) => String(msg).startsWith('the groups of a person are left out'));
+    clock.advance(3_600_000);
+    const before = lines().length;
+    const groups = Array.from({ length: 100 }, (_, index) => `${'g'.repeat(50)}-${index}`);
+    await owners.replace([{ ...ada, groups }]);
+    const redeem = async ({ clientId, secret }: typeof plain | typeof web) => {
+      const openid = { sid: 'sid-of-the-session', nonce: undefined };
+      const code = await grantry.issueCode(clientId, { subject, scope: OPENID, audiences: [issuer], openid });
+      expect((await new TokenCalls(grantry, { clientId, secret }).redeem(code)).status).toBe(200);
+    };
+    await redeem(web);
+    clock.advance(3_599_999);
+    await redeem(web);
+    expect(lines().slice(before)).toMatchObject([{ level: 'warn', clientId: web.clientId, count: 100 }]);
+    await redeem(plain);
+    clock.advance(1);
+    await redeem(web);
+    await owners.replace([ada]);
+    expect(
+      lines()
+        .slice(before)
+        .map(({ clientId }) => clientId),
+    ).toEqual([web, plain, web].map(({ clientId }) => clientId));
+    expect(JSON.stringify(lines())).not.toContain(groups[0]);
+  });
 });
 
 describe('an ID token', () => {
