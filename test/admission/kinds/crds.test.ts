@@ -41,6 +41,12 @@ interface CrdSchema {
   readonly 'x-kubernetes-validations'?: readonly { readonly rule: string }[];
 }
 
+interface PrinterColumn {
+  readonly name: string;
+  readonly jsonPath: string;
+  readonly priority?: number;
+}
+
 const texts = new Map(
   globSync('crds/*.yaml', { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const),
 );
@@ -156,6 +162,15 @@ describe.each([...schemas])('the CRD of %s', (kind, root) => {
       pathsWhere(({ format }) => format !== undefined && !['date-time', 'int32', 'int64'].includes(format)),
     ).toEqual([]);
   });
+});
+
+it.each([...texts])('%s → kubectl prints Ready, Reason and Age, also without -o wide', (_, text) => {
+  const columns = parse(text).spec.versions[0].additionalPrinterColumns as readonly PrinterColumn[];
+  const shown = columns.filter(({ priority }) => priority === undefined);
+  expect(shown.map(({ name }) => name)).toEqual(expect.arrayContaining(['Ready', 'Reason', 'Age']));
+  const ready = '.status.conditions[?(@.type=="Ready")]';
+  const pathOf = (name: string) => shown.find((column) => column.name === name)?.jsonPath;
+  expect([pathOf('Ready'), pathOf('Reason')]).toEqual([`${ready}.status`, `${ready}.reason`]);
 });
 
 it('the CRDs hold no field that is newer than Kubernetes 1.29', () => {

@@ -433,8 +433,16 @@ describe('a new object', () => {
     expect(await columns('oac')).toEqual(['NAME', 'CLIENT-ID', 'AUTH', 'READY', 'REASON', 'AGE']);
     const wide = ['SECRET', 'NEXT-ROTATION', 'GRANTS', 'POLICY', 'LAST-USED'];
     expect(await columns('oac', '-o', 'wide')).toEqual(expect.arrayContaining(wide));
-    expect(await columns('skey')).toEqual(['NAME', 'ALGORITHM', 'ACTIVE-KEY', 'READY', 'NEXT-ROTATION', 'AGE']);
-    expect(await columns('oacp')).toEqual(['NAME', 'READY', 'NAMESPACES', 'CLIENTS', 'AGE']);
+    expect(await columns('skey')).toEqual([
+      'NAME',
+      'ALGORITHM',
+      'ACTIVE-KEY',
+      'READY',
+      'REASON',
+      'NEXT-ROTATION',
+      'AGE',
+    ]);
+    expect(await columns('oacp')).toEqual(['NAME', 'READY', 'REASON', 'NAMESPACES', 'CLIENTS', 'AGE']);
     const { output } = await cluster.kubectl(['get', 'grantry', '-n', namespace, '-o', 'name']);
     expect(output).toContain('oauthclient.grantry.dev/plain');
   });

@@ -145,9 +145,9 @@ describeRedis('what kubectl prints', () => {
     for (const name of ['one', 'two']) await clients.apply(own, name);
     await clients.apply(other, 'three');
     const expected: readonly Row[] = [
-      { NAME: `${own}-both`, READY: 'True', NAMESPACES: '2', CLIENTS: '3' },
-      { NAME: `${own}-nobody`, READY: 'True', NAMESPACES: '0', CLIENTS: '0' },
-      { NAME: `${own}-one`, READY: 'True', NAMESPACES: '1', CLIENTS: '2' },
+      { NAME: `${own}-both`, READY: 'True', REASON: 'Ready', NAMESPACES: '2', CLIENTS: '3' },
+      { NAME: `${own}-nobody`, READY: 'True', REASON: 'Ready', NAMESPACES: '0', CLIENTS: '0' },
+      { NAME: `${own}-one`, READY: 'True', REASON: 'Ready', NAMESPACES: '1', CLIENTS: '2' },
     ];
     const names = expected.map(({ NAME = '' }) => NAME);
     const all = async () => await printed('clientpolicies', ...names);
@@ -239,12 +239,20 @@ describeRedis('what kubectl prints', () => {
     const rotationAfter = async (name: string) =>
       after((await cluster.call('GET', `${path}/${name}`)).body.status.lastRotationTime, 2160);
     const expected: readonly Row[] = [
-      { NAME: 'by-hand', ALGORITHM: 'ES384', 'ACTIVE-KEY': keyOf('ES384'), READY: 'True', 'NEXT-ROTATION': '' },
+      {
+        NAME: 'by-hand',
+        ALGORITHM: 'ES384',
+        'ACTIVE-KEY': keyOf('ES384'),
+        READY: 'True',
+        REASON: 'Ready',
+        'NEXT-ROTATION': '',
+      },
       {
         NAME: 'default',
         ALGORITHM: 'ES256',
         'ACTIVE-KEY': keyOf('ES256'),
         READY: 'True',
+        REASON: 'Ready',
         'NEXT-ROTATION': await rotationAfter('default'),
       },
       {
@@ -252,10 +260,25 @@ describeRedis('what kubectl prints', () => {
         ALGORITHM: 'RS256',
         'ACTIVE-KEY': keyOf('RS256'),
         READY: 'True',
+        REASON: 'Ready',
         'NEXT-ROTATION': await rotationAfter('default-rs256'),
       },
-      { NAME: 'imported', ALGORITHM: 'EdDSA', 'ACTIVE-KEY': '', READY: 'False', 'NEXT-ROTATION': '' },
-      { NAME: 'suspended', ALGORITHM: 'ES256', 'ACTIVE-KEY': '', READY: 'False', 'NEXT-ROTATION': '' },
+      {
+        NAME: 'imported',
+        ALGORITHM: 'EdDSA',
+        'ACTIVE-KEY': '',
+        READY: 'False',
+        REASON: 'SecretNotFound',
+        'NEXT-ROTATION': '',
+      },
+      {
+        NAME: 'suspended',
+        ALGORITHM: 'ES256',
+        'ACTIVE-KEY': '',
+        READY: 'False',
+        REASON: 'Suspended',
+        'NEXT-ROTATION': '',
+      },
     ];
     expect(await printed('signingkeys', '-n', install.namespace)).toEqual(expected);
     expect(await printed('signingkeys', '-n', install.namespace, '-o', 'wide')).toEqual(expected);
