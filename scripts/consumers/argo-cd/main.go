@@ -1,11 +1,13 @@
 // Argo CD's sign-in without the rest of its server: its own handlers of login, callback and logout and its own check of a
-// session, over the ConfigMaps and Secrets of a file. GET /session answers with the claims of the session.
+// session, over the ConfigMaps and Secrets of a file. GET /session answers with the claims of the session; POST /health, with an
+// object as JSON, with the health that Argo CD computes of it.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"flag"
+	"io"
 	"log"
 	"net/http"
 	"sync"
@@ -14,9 +16,12 @@ import (
 	"github.com/argoproj/argo-cd/v3/common"
 	"github.com/argoproj/argo-cd/v3/server/logout"
 	"github.com/argoproj/argo-cd/v3/util/cache"
+	"github.com/argoproj/argo-cd/v3/util/lua"
 	"github.com/argoproj/argo-cd/v3/util/oidc"
 	"github.com/argoproj/argo-cd/v3/util/session"
 	"github.com/argoproj/argo-cd/v3/util/settings"
+	"github.com/argoproj/gitops-engine/pkg/health"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -57,7 +62,40 @@ func newHandler(file string) (http.Handler, error) {
 	mux.HandleFunc(common.CallbackEndpoint, client.HandleCallback)
 	mux.Handle(common.LogoutEndpoint, logout.NewHandler(manager, sessions, "/", "/"))
 	mux.Handle("/session", sessions.AuthMiddlewareFunc(false, argo.IsSSOConfigured(), client)(http.HandlerFunc(printClaims)))
+	mux.Handle("/health", healthHandler{manager})
 	return mux, nil
+}
+
+// healthHandler runs the scripts of argocd-cm as the application controller does.
+type healthHandler struct{ manager *settings.SettingsManager }
+
+func (h healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var object unstructured.Unstructured
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = object.UnmarshalJSON(body)
+	}
+	var computed *health.HealthStatus
+	if err == nil {
+		computed, err = h.compute(&object)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(computed); err != nil {
+		log.Print(err)
+	}
+}
+
+// compute answers nil where no script is for the kind.
+func (h healthHandler) compute(object *unstructured.Unstructured) (*health.HealthStatus, error) {
+	overrides, err := h.manager.GetResourceOverrides()
+	if err != nil {
+		return nil, err
+	}
+	return health.GetResourceHealth(object, lua.ResourceHealthOverrides(overrides))
 }
 
 // printClaims answers with what Argo CD's middleware found in the session, which its rules of access read.

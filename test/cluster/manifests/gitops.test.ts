@@ -1,9 +1,10 @@
 // What Argo CD and Flux make of statuses that a running controller wrote into a real API server: the table of the guide.
 
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { endProcesses } from '../../processes/grantry-process.ts';
 import { until } from '../../until.ts';
 import { ClientInstall } from '../setup/client-controllers.ts';
@@ -16,6 +17,12 @@ import { kstatus } from './kstatus.ts';
 const API_VERSION = 'grantry.dev/v1alpha1';
 const EXAMPLE = join(import.meta.dirname, '../../../examples/gitops/argocd-cm.yaml');
 const GUIDE = join(import.meta.dirname, '../../../docs/guides/gitops.md');
+
+const CRDS = join(import.meta.dirname, '../../../crds');
+/** Every kind there is. */
+const KINDS = globSync('*.yaml', { cwd: CRDS }).map(
+  (file) => parse(readFileSync(join(CRDS, file), 'utf8')).spec.names.kind as string,
+);
 
 const cluster = sharedCluster();
 let install: ClientInstall;
@@ -40,9 +47,8 @@ beforeAll(async () => {
   expect([code, errors]).toEqual([0, '']);
   const { body } = await cluster.call('GET', `/api/v1/namespaces/${argocd}/configmaps/argocd-cm`);
   expect(body.data['timeout.reconciliation']).toBe('180s');
-  const kinds = ['OAuthClient', 'SigningKey', 'ClientPolicy'];
   scripts = Object.fromEntries(
-    kinds.map((kind) => [kind, body.data[`resource.customizations.health.grantry.dev_${kind}`]]),
+    KINDS.map((kind) => [kind, body.data[`resource.customizations.health.grantry.dev_${kind}`]]),
   );
 });
 afterAll(endProcesses);
@@ -114,6 +120,35 @@ const policy = (name: string): Manifest => ({
   },
 });
 
+const resource = (name: string, spec: object): Manifest => ({
+  apiVersion: API_VERSION,
+  kind: 'ProtectedResource',
+  metadata: { namespace: team, name },
+  spec: { className: install.installation.className, ...spec },
+});
+/** Each has people of its own. */
+const provider = (name: string, { organizations = ['dev'], ...spec }: ProviderSettings): Manifest => ({
+  apiVersion: API_VERSION,
+  kind: 'IdentityProvider',
+  metadata: { namespace: install.installation.namespace, name },
+  spec: {
+    type: 'GitHub',
+    clientSecretRef: { name: 'of-elsewhere' },
+    gitHub: { host: `${name}.github.example`, organizations },
+    ...spec,
+  },
+});
+
+interface ProviderSettings {
+  readonly organizations?: readonly string[];
+  readonly suspended?: boolean;
+}
+
+it('given a kind of crds/ → the script of the example is for it, the same as for the others', () => {
+  expect(Object.keys(scripts).length).toBeGreaterThan(1);
+  expect(new Set(Object.values(scripts))).toEqual(new Set([expect.stringContaining('Stalled')]));
+});
+
 describe('what Argo CD and Flux report', () => {
   it('of clients: ready, waiting, wrong and suspended ones', async () => {
     expect(told(await whenReadyIs('Ready', client('ready')))).toEqual(both('Healthy', 'Current'));
@@ -158,6 +193,21 @@ describe('what Argo CD and Flux report', () => {
     expect(told(await whenReadyIs('Suspended', suspended))).toEqual(both('Suspended', 'Failed'));
   });
 
+  it('of resources: ready and wrong ones', async () => {
+    expect(told(await whenReadyIs('Ready', resource('notes', {})))).toEqual(both('Healthy', 'Current'));
+    const wrong = resource('wrong', { resource: 'https://Notes.example.com' });
+    expect(told(await whenReadyIs('InvalidResource', wrong))).toEqual(both('Degraded', 'Failed'));
+  });
+
+  it('of identity providers: waiting, wrong and suspended ones', async () => {
+    const waiting = provider('waiting', {});
+    expect(told(await whenReadyIs('SecretNotFound', waiting))).toEqual(both('Progressing', 'InProgress'));
+    const wrong = provider('wrong', { organizations: [] });
+    expect(told(await whenReadyIs('OrganizationsMissing', wrong))).toEqual(both('Degraded', 'Failed'));
+    const suspended = provider('suspended', { suspended: true });
+    expect(told(await whenReadyIs('Suspended', suspended))).toEqual(both('Suspended', 'Failed'));
+  });
+
   it('of a client that is being deleted: that it goes', async () => {
     const manifest = client('going', {}, { finalizers: ['example.com/hold'] });
     await whenReadyIs('Ready', manifest);
@@ -184,7 +234,15 @@ describe('what Argo CD and Flux report', () => {
       await cluster.apply(manifest);
       expect(told(await now(manifest))).toEqual(unseen);
     }
-    for (const manifest of [client('new'), signingKey('new', {}), policy('new')]) {
+    const unreconciled = [
+      client('new'),
+      signingKey('new', {}),
+      policy('new'),
+      resource('new', {}),
+      provider('new', {}),
+    ];
+    expect(unreconciled.map(({ kind }) => kind).sort()).toEqual(KINDS.toSorted());
+    for (const manifest of unreconciled) {
       await cluster.apply(manifest);
       expect(told(await now(manifest))).toEqual(unseen);
     }
