@@ -22,6 +22,8 @@ const FAST_POLL_MILLISECONDS = 100;
 
 export interface FolderWatchParts {
   readonly root: string;
+  /** Default: {@link readFolder}. */
+  readonly read?: (root: string) => Promise<FolderContents>;
   /** Called with every new state after the first, sequentially; must not throw. */
   readonly onChange: (contents: FolderContents) => void;
   /** How far apart two scans are that have to agree; milliseconds, default 25. */
@@ -32,7 +34,7 @@ export interface FolderWatchParts {
 
 /** Watches one folder until closed. */
 export class FolderWatch {
-  readonly #root: string;
+  readonly #read: () => Promise<FolderContents>;
   readonly #onChange: (contents: FolderContents) => void;
   readonly #settle: number;
   readonly #pollPause: number;
@@ -45,8 +47,14 @@ export class FolderWatch {
   #watchFailed = false;
   #closed = false;
 
-  constructor({ root, onChange, settle = SETTLE_MILLISECONDS, poll = POLL_MILLISECONDS }: FolderWatchParts) {
-    this.#root = root;
+  constructor({
+    root,
+    read = readFolder,
+    onChange,
+    settle = SETTLE_MILLISECONDS,
+    poll = POLL_MILLISECONDS,
+  }: FolderWatchParts) {
+    this.#read = () => read(root);
     this.#onChange = onChange;
     this.#settle = settle;
     this.#pollPause = poll;
@@ -54,7 +62,7 @@ export class FolderWatch {
 
   /** Begins to watch. @returns the first scan */
   async start(): Promise<FolderContents> {
-    const first = await readFolder(this.#root);
+    const first = await this.#read();
     this.#contents = first;
     this.#follow(first);
     // A second scan finds changes from before the watchers were active.
@@ -92,13 +100,13 @@ export class FolderWatch {
   }
 
   async #compare(): Promise<void> {
-    let seen = await readFolder(this.#root);
+    let seen = await this.#read();
     if (this.#closed) return;
     this.#follow(seen);
     if (sameContents(seen, this.#contents)) return;
     for (let scans = 1; scans < SETTLE_SCANS; scans++) {
       await sleep(this.#settle);
-      const again = await readFolder(this.#root);
+      const again = await this.#read();
       const settled = sameContents(seen, again);
       seen = again;
       if (settled) break;

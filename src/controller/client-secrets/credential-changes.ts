@@ -2,6 +2,7 @@
 // increments the revision of the state. client-rotation.ts decides when a change is due. Pure.
 
 import { type AcceptedVerifier, VERIFIERS_MAX } from '../../admission/client-secrets/client-verifier.ts';
+import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts';
 import { secretVerifier } from '../../oauth/registry/client-secret.ts';
 import type { RotationRequests } from '../reconciling/rotation-requests.ts';
 import type { CredentialState } from './credential-state.ts';
@@ -11,6 +12,13 @@ export interface Grace {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly gracePeriodSeconds: number;
+}
+
+const GRACE_SECONDS = 86_400;
+
+/** How long a replaced secret of a client is still accepted, in seconds. */
+export function gracePeriodOf({ spec }: OAuthClientManifest): number {
+  return spec.auth.clientSecret?.rotation.gracePeriod ?? GRACE_SECONDS;
 }
 
 /** The state with other verifiers, no rotation pending, and the rotation requests marked as handled. */

@@ -5,7 +5,6 @@
 import { clientSecretName } from '../../admission/client-secrets/client-secret-manifest.ts';
 import { secretOfAnother } from '../../admission/clients/credentials.ts';
 import type { Fault } from '../../admission/kinds/conditions.ts';
-import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts';
 import { type KubernetesObject, OAUTH_CLIENTS, SECRETS } from '../../kubernetes/objects/resources.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
@@ -16,7 +15,7 @@ import { StaleReadError } from '../reconciling/stale-read.ts';
 import { isCutDue, type RotationOutcome, type RotationStep, rotationStep } from './client-rotation.ts';
 import { type ClientSecretObject, clientSecretObject, hasDrifted, removal } from './client-secret-object.ts';
 import { ContestedSecrets, contestFault } from './contested-secrets.ts';
-import { cutCredentials, endingCredentials, indexOfSecret } from './credential-changes.ts';
+import { cutCredentials, endingCredentials, gracePeriodOf, indexOfSecret } from './credential-changes.ts';
 import { type CredentialState, withSecretName } from './credential-state.ts';
 import type { CredentialOutcome, CredentialSubject } from './credential-subject.ts';
 import type { FormerSecrets } from './former-secrets.ts';
@@ -41,7 +40,6 @@ export interface GeneratedSecretsOptions {
 
 /** The delay before the controller retries a write that the API server refused. */
 const REFUSED_MILLISECONDS = 60_000;
-const GRACE_SECONDS = 86_400;
 
 /** The state of a client's Secret when it is reconciled. */
 interface Found {
@@ -243,10 +241,6 @@ function isSameRequests(one: RotationRequests, other: RotationRequests): boolean
 /** The outcome of a reconcile that stops at a fault. */
 function failed(fault: Fault, requeueAfter: number | undefined): CredentialOutcome {
   return { facts: { secret: () => 'withheld', faults: [fault] }, done: 'kept', requeueAfter };
-}
-
-function gracePeriodOf({ spec }: OAuthClientManifest): number {
-  return spec.auth.clientSecret?.rotation.gracePeriod ?? GRACE_SECONDS;
 }
 
 /** Advice to the owner of a Secret that cannot be written, for the message of the condition. */

@@ -1,7 +1,9 @@
 // Plans the steps for the keys of one ring from the stored keys and the time. Pure. A key is published, signs, retires
 // and is removed; each step is small enough to be repeated, and progress is read from the keys alone.
 
+import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
 import type { StoredKey } from '../../admission/keys/key-secret.ts';
+import type { SigningKeyManifest } from '../../admission/kinds/signing-key.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 
 /** The desired state of a ring, from its SigningKey. Durations are milliseconds. */
@@ -42,6 +44,29 @@ export interface KeyFacts {
   readonly now: number;
   /** Whether every replica that takes requests has this key. */
   readonly isServedByAll: (keyId: string) => boolean;
+}
+
+/** How long orphaned keys go on verifying: the default of `spec.rotation.retain`. */
+export const ORPHANS_RETAIN_MILLISECONDS = 48 * 3_600_000;
+
+/** The desired state of a ring. @param revoked the key ids that any SigningKey revokes */
+export function desiredRing(
+  { accepted, imported }: KeyVerdict,
+  { spec }: SigningKeyManifest,
+  { revoked, rotateAt }: { readonly revoked: ReadonlySet<string>; readonly rotateAt: string | undefined },
+): DesiredRing {
+  const { policy, interval, prePublish, retain } = spec.rotation;
+  return {
+    algorithm: spec.algorithm,
+    scheduled: policy === 'Scheduled',
+    interval: interval * 1000,
+    prePublish: prePublish * 1000,
+    retain: retain * 1000,
+    revokedKeyIds: [...spec.revokedKeyIds, ...revoked],
+    importedKeyId: imported?.kid,
+    mayBegin: accepted,
+    rotateAt,
+  };
 }
 
 /** How often the replicas are polled for a key. */

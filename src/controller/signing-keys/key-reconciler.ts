@@ -22,7 +22,16 @@ import { StaleReadError } from '../reconciling/stale-read.ts';
 import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ObservedReplicas, replicasBehind } from '../replicas/observed-replicas.ts';
-import { activationTime, type DesiredRing, type KeyFacts, nextKey, planKeys, planOrphans } from './key-plan.ts';
+import {
+  activationTime,
+  type DesiredRing,
+  desiredRing,
+  type KeyFacts,
+  nextKey,
+  ORPHANS_RETAIN_MILLISECONDS,
+  planKeys,
+  planOrphans,
+} from './key-plan.ts';
 import { KeySecrets } from './key-secrets.ts';
 import { keyStatus } from './key-status.ts';
 import { KeySteps, type Ring } from './key-steps.ts';
@@ -48,8 +57,6 @@ const IMPORT_MISSING_MILLISECONDS = 1000;
 const IMPORT_MILLISECONDS = 60_000;
 /** How often a ring without SigningKey is reconciled until another one signs in its place. */
 const ORPHANS_MILLISECONDS = 1000;
-/** How long orphaned keys go on verifying: the default of `spec.rotation.retain`. */
-const ORPHANS_RETAIN_MILLISECONDS = 48 * 3_600_000;
 
 /** Whether the next key may sign. */
 interface Gate extends Pick<KeyFacts, 'isServedByAll'> {
@@ -260,19 +267,9 @@ function ringOf(
 ): Ring | undefined {
   const { manifest } = verdict;
   if (manifest === undefined) return undefined;
-  const { algorithm, rotation, importSecretRef, secretTemplate: template } = manifest.spec;
+  const { importSecretRef, secretTemplate: template } = manifest.spec;
   const pem = imported && importSecretRef && readSecretValue(imported, importSecretRef.key, true);
-  const desired: DesiredRing = {
-    algorithm,
-    scheduled: rotation.policy === 'Scheduled',
-    interval: rotation.interval * 1000,
-    prePublish: rotation.prePublish * 1000,
-    retain: rotation.retain * 1000,
-    revokedKeyIds: [...manifest.spec.revokedKeyIds, ...revoked],
-    importedKeyId: verdict.imported?.kid,
-    mayBegin: verdict.accepted,
-    rotateAt: rotationRequests(object).rotateAt,
-  };
+  const desired = desiredRing(verdict, manifest, { revoked, rotateAt: rotationRequests(object).rotateAt });
   const importedPem = pem?.outcome === 'found' ? pem.value : undefined;
   return { object, verdict, desired, template, importedPem, secrets };
 }

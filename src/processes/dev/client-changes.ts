@@ -1,6 +1,7 @@
 // Computes which clients changed between two verdicts on the folder. dev-report.ts prints the changes, dev-changes.ts
 // audits them.
 
+import { hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
 
@@ -36,7 +37,11 @@ export function clientChanges(before: ManifestVerdicts | undefined, after: Manif
 
 function fingerprint(verdict: ClientVerdict): string {
   const { client } = verdict;
-  const verifiers = client?.secretVerifiers.map((verifier) => Buffer.from(verifier).toString('base64'));
+  // The rotation of a generated secret is no change of the manifest; it has a line of its own.
+  const isGenerated = verdict.manifest !== undefined && hasGeneratedSecret(verdict.manifest.spec);
+  const verifiers = isGenerated
+    ? []
+    : client?.secretVerifiers.map((verifier) => Buffer.from(verifier).toString('base64'));
   return JSON.stringify([verdict.clientId, statusOf(verdict), { ...client, secretVerifiers: verifiers }]);
 }
 

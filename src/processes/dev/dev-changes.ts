@@ -3,17 +3,16 @@
 import type { FolderContents } from '../../manifests/folder.ts';
 import type { ManifestFolder } from '../../manifests/manifest-folder.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
-import type { ManifestVerdicts } from '../check/manifest-verdicts.ts';
 import { systemClock } from '../lifecycle/machine.ts';
 import type { TokenServer } from '../token-server/token-server.ts';
 import { clientChanges } from './client-changes.ts';
 import type { DevPeople } from './dev-people.ts';
 import { changeReport } from './dev-report.ts';
-import type { ManifestRegistry } from './manifest-registry.ts';
+import type { ManifestRegistry, Rebuilt } from './manifest-registry.ts';
 
 /** The served clients and the signing key at one moment. */
 export interface Served {
-  readonly verdicts: ManifestVerdicts;
+  readonly verdicts: Rebuilt;
   /** Undefined while there is no signing key. */
   readonly signingKeyId: string | undefined;
 }
@@ -31,7 +30,7 @@ export interface ChangeHandling {
 /** Serves each new state of the folder and reports the changes. */
 export function changeHandler({ registry, folder, people, server, stdout, served }: ChangeHandling) {
   let before = served;
-  return async (contents: FolderContents): Promise<void> => {
+  return async (contents: FolderContents): Promise<number | undefined> => {
     const begin = performance.now();
     const time = new Date(systemClock.now()).toTimeString().slice(0, 8);
     const verdicts = await registry.rebuild(await folder.update(contents));
@@ -41,6 +40,7 @@ export function changeHandler({ registry, folder, people, server, stdout, served
     recordChanges(server.audit, before, after);
     stdout.write(changeReport(before.verdicts, verdicts, time));
     before = after;
+    return verdicts.dueAt;
   };
 }
 

@@ -1,128 +1,223 @@
-// The signing keys that `grantry dev` keeps in `.grantry/keys/`: a ring for each SigningKey manifest, or `default`
-// (ES256) when there is none, and `default-rs256` when none is of RS256. After a change of the algorithm the new key signs
-// and the old one still verifies.
+// The signing keys of `grantry dev`: a ring for each SigningKey manifest, and the rings that an install has without one.
+// The keys are in `.grantry/keys/`, their states in a record. The controller's planner decides which key is made, signs,
+// retires and is removed. A new key signs at once: there is no other replica and no long-lived cache to wait for.
 
-import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
-import { DEFAULT_SIGNING_KEYS, RS256_SIGNING_KEY } from '../../admission/keys/default-signing-keys.ts';
-import { revokedKeyIds } from '../../admission/keys/served-keys.ts';
+import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
+import { DEFAULT_SIGNING_KEYS } from '../../admission/keys/default-signing-keys.ts';
+import type { StoredKey } from '../../admission/keys/key-secret.ts';
+import { isReplaced, revokedKeyIds, servedKeys } from '../../admission/keys/served-keys.ts';
+import type { SourceObject } from '../../admission/kinds/manifest.ts';
+import { rotationRequests } from '../../controller/reconciling/rotation-requests.ts';
+import {
+  desiredRing,
+  type KeyPlan,
+  type KeyStep,
+  ORPHANS_RETAIN_MILLISECONDS,
+  planKeys,
+  planOrphans,
+} from '../../controller/signing-keys/key-plan.ts';
+import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../oauth/registry/keys.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
+import { DevRecord } from './dev-record.ts';
 import type { DevState } from './dev-state.ts';
 import { DevStateError } from './dev-state-error.ts';
 
-/** The algorithm that signs when a folder has rings of several. */
-const PREFERRED_ALGORITHM: SigningAlgorithm = 'ES256';
-const MAX_REVOKED_KEYS = 64;
-
-/** A ring whose keys are kept in files. */
-interface Ring {
-  readonly name: string;
-  readonly algorithm: SigningAlgorithm;
-  readonly rsaModulusBits: number;
-  readonly revokedKeyIds: readonly string[];
-}
-
-/** The file of one key, and how to import it. */
-interface KeyFile {
+/** A key, and the file with its material. */
+interface FiledKey extends StoredKey {
   readonly file: string;
-  readonly algorithm: SigningAlgorithm;
-  readonly pem: string;
-  readonly state: 'Active' | 'Retiring';
 }
 
 const KEY_FILE = /^keys\/(?<ring>.+)\.(?<algorithm>ES256|ES384|RS256|PS256|EdDSA)(-\d+)?\.\d+\.pem$/;
 
 export interface DevKeysOptions {
   readonly state: DevState;
+  readonly clock: Clock;
   readonly releaseNamespace: string;
+}
+
+/** What became of the keys of a folder. */
+export interface ReconciledKeys {
+  readonly ring: KeyRing;
+  /** A line for each ring that has changed: its first key is no change. */
+  readonly rotations: readonly string[];
+  /** When the next step is due, in epoch milliseconds; undefined: only a change makes it due. */
+  readonly dueAt: number | undefined;
 }
 
 /** The keys of a folder of manifests. */
 export class DevKeys {
-  readonly #state: DevState;
-  readonly #releaseNamespace: string;
+  readonly #options: DevKeysOptions;
+  readonly #record: DevRecord<readonly FiledKey[]>;
+  /** The keys that were served last. */
+  #served: readonly FiledKey[] | undefined;
   /** A cache of imported keys by file and state: an import takes a millisecond. */
   readonly #imported = new Map<string, { readonly pem: string; readonly key: SigningKey }>();
 
-  constructor({ state, releaseNamespace }: DevKeysOptions) {
-    this.#state = state;
-    this.#releaseNamespace = releaseNamespace;
+  constructor(options: DevKeysOptions) {
+    this.#options = options;
+    this.#record = new DevRecord(options.state, `keys.${options.releaseNamespace}`);
   }
 
   /**
-   * The ring of all SigningKeys of the folder. Missing keys are generated.
-   * @throws DevStateError for a key file that cannot be read: the tokens that it signed must not become invalid
-   * silently
+   * The ring of all SigningKeys of the folder, after every step that is due.
+   * @throws DevStateError for a key file or record that cannot be read: the tokens that a key signed must not become
+   * invalid silently
    */
-  async ringOf(verdicts: readonly KeyVerdict[]): Promise<KeyRing> {
-    // The newest ring of the preferred algorithm signs.
-    const accepted = verdicts
-      .filter((verdict) => verdict.accepted)
-      .sort((a, b) => rank(b) - rank(a) || b.object.createdAt - a.object.createdAt);
-    const objects = verdicts.map(({ object }) => object);
-    const revoked = [...revokedKeyIds(objects)];
-    const keys: SigningKey[] = [];
-    for (const verdict of accepted) keys.push(...(await this.#keysOfVerdict(verdict, revoked)));
-    // The last ones: the key of RS256 must not take over the access tokens of a folder.
-    for (const { name, spec, isMissing } of DEFAULT_SIGNING_KEYS) {
-      const ring = `${this.#releaseNamespace}.${name}`;
-      if (isMissing(objects)) {
-        keys.push(...(await this.#keysOf({ rsaModulusBits: 0, ...spec, name: ring, revokedKeyIds: revoked })));
-      } else if (!objects.some((object) => `${object.namespace}.${object.name}` === ring)) {
-        // Tokens signed before the first SigningKey manifest was added stay valid.
-        keys.push(...(await this.#retiring(ring, revoked)));
+  async reconcile(verdicts: readonly KeyVerdict[]): Promise<ReconciledKeys> {
+    const { releaseNamespace } = this.#options;
+    const own = verdicts.filter(({ object }) => object.namespace === releaseNamespace);
+    const missing = DEFAULT_SIGNING_KEYS.filter(({ isMissing }) => isMissing(own.map(({ object }) => object)));
+    const rings = [...own, ...(await Promise.all(missing.map((each) => this.#defaultRing(each))))];
+    for (;;) {
+      const recorded = await this.#record.read();
+      const before = await this.#present(recorded.value ?? (await this.#unrecorded(rings)));
+      const { keys, dueAt } = await this.#planned(rings, before);
+      if (recorded.value === undefined || JSON.stringify(keys) !== JSON.stringify(recorded.value)) {
+        await this.#record.write(recorded, keys);
+        this.#served ??= before;
+        continue;
       }
-    }
-    return new KeyRing(keys);
-  }
-
-  async #keysOfVerdict(
-    { object, manifest, imported }: KeyVerdict,
-    revoked: readonly string[],
-  ): Promise<readonly SigningKey[]> {
-    if (imported !== undefined) return [imported];
-    if (manifest === undefined || manifest.spec.importSecretRef !== undefined) return [];
-    return await this.#keysOf({ ...manifest.spec, name: `${object.namespace}.${object.name}`, revokedKeyIds: revoked });
-  }
-
-  /** The keys of a ring: the Active one first, then the retiring ones. */
-  async #keysOf(ring: Ring): Promise<readonly SigningKey[]> {
-    const { algorithm, rsaModulusBits, revokedKeyIds } = ring;
-    const size = algorithm === 'RS256' || algorithm === 'PS256' ? `-${rsaModulusBits}` : '';
-    for (let number = 1; number <= MAX_REVOKED_KEYS; number++) {
-      const file = `keys/${ring.name}.${algorithm}${size}.${number}.pem`;
-      const pem = await this.#state.keep(file, async () =>
-        (await generateSigningKeyPem(algorithm, rsaModulusBits)).trimEnd(),
+      const rotations = changedRings(this.#served ?? keys, keys).map(
+        ({ name, changes }) => `SigningKey ${releaseNamespace}/${name}: ${changes.join('; ')}`,
       );
-      const active = await this.#import({ file, algorithm, pem, state: 'Active' });
-      // The file of a revoked key is kept, and the key of the next number is Active.
-      if (revokedKeyIds.includes(active.kid)) continue;
-      const retiring = await this.#retiring(ring.name, revokedKeyIds);
-      return [active, ...retiring.filter((key) => key.kid !== active.kid)];
+      const served = servedKeys(
+        rings.map(({ object }) => object),
+        keys,
+      );
+      const ring = new KeyRing(await Promise.all(served.map((key) => this.#import(key, key.state))));
+      this.#served = keys;
+      return { ring, rotations, dueAt };
     }
-    return [];
   }
 
-  /** Every key that a ring ever had, for verification. */
-  async #retiring(name: string, revokedKeyIds: readonly string[]): Promise<readonly SigningKey[]> {
-    const keys: SigningKey[] = [];
-    for (const file of await this.#state.list('keys')) {
-      const { ring, algorithm } = KEY_FILE.exec(file)?.groups ?? {};
-      if (ring !== name || algorithm === undefined) continue;
-      const pem = await this.#state.read(file);
-      if (pem === undefined) continue;
+  /** A ring that no manifest describes, as the controller would create it. */
+  async #defaultRing({ name, spec }: (typeof DEFAULT_SIGNING_KEYS)[number]): Promise<KeyVerdict> {
+    const { releaseNamespace: namespace } = this.#options;
+    const manifest = { apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey', metadata: { name, namespace }, spec };
+    const object: SourceObject = { namespace, name, uid: name, createdAt: 0, generation: 1, manifest };
+    return await admitKey(object, {
+      unknownFields: 'refuse',
+      releaseNamespace: namespace,
+      references: { secret: () => undefined },
+      revokedKeyIds: new Set(),
+      olderPublisher: () => undefined,
+    });
+  }
+
+  /** Those keys whose file is there. */
+  async #present(keys: readonly FiledKey[]): Promise<readonly FiledKey[]> {
+    const pems = await Promise.all(keys.map(({ file }) => this.#options.state.read(file)));
+    return keys.filter((_, index) => pems[index] !== undefined);
+  }
+
+  /** The keys of a folder that has no record of their states yet, which none of its requests for a rotation is about. */
+  async #unrecorded(rings: readonly KeyVerdict[]): Promise<readonly FiledKey[]> {
+    const { state, clock, releaseNamespace } = this.#options;
+    const now = clock.now();
+    const keys: FiledKey[] = [];
+    for (const file of await state.list('keys')) {
+      const { ring = '', algorithm } = KEY_FILE.exec(file)?.groups ?? {};
+      if (!ring.startsWith(`${releaseNamespace}.`)) continue;
+      const signingKeyName = ring.slice(releaseNamespace.length + 1);
       // The pattern matches no other algorithm.
-      const key = await this.#import({ file, algorithm: algorithm as SigningAlgorithm, pem, state: 'Retiring' });
-      if (!revokedKeyIds.includes(key.kid)) keys.push(key);
+      const found = { signingKeyName, algorithm: algorithm as SigningAlgorithm, file };
+      const { kid: keyId } = await this.#import(found, 'Active');
+      const object = rings.find(({ object: { name } }) => name === signingKeyName)?.object;
+      const handledRotateAt = object && requestsOn(object).rotateAt;
+      const times = { publishedAt: now, activatedAt: now, removeAfter: undefined };
+      keys.push({ ...found, ...times, keyId, state: 'Active', handledRotateAt });
     }
     return keys;
   }
 
-  async #import({ file, algorithm, pem, state }: KeyFile): Promise<SigningKey> {
+  /** The keys after every step that is due now. */
+  async #planned(rings: readonly KeyVerdict[], before: readonly FiledKey[]) {
+    const now = this.#options.clock.now();
+    const objects = rings.map(({ object }) => object);
+    const revoked = revokedKeyIds(objects);
+    const due: number[] = [];
+    let keys = before;
+    const of = (name: string) => keys.filter(({ signingKeyName }) => signingKeyName === name);
+    const carryOut = async (plan: () => KeyPlan, verdict?: KeyVerdict): Promise<void> => {
+      let planned = plan();
+      for (; planned.steps.length > 0; planned = plan()) {
+        for (const step of planned.steps) keys = await this.#stepped(keys, step, verdict);
+      }
+      if (planned.requeueAt !== undefined) due.push(planned.requeueAt);
+    };
+    for (const verdict of rings) {
+      const { manifest, object } = verdict;
+      if (manifest === undefined) continue;
+      const { rotateAt } = requestsOn(object);
+      const desired = { ...desiredRing(verdict, manifest, { revoked, rotateAt }), prePublish: 0 };
+      await carryOut(() => planKeys({ desired, keys: of(object.name), now, isServedByAll: () => true }), verdict);
+    }
+    const names = new Set(keys.map(({ signingKeyName }) => signingKeyName));
+    for (const name of [...names].filter((each) => !objects.some((object) => object.name === each))) {
+      const isReplacedNow = (key: StoredKey) => isReplaced(key, { objects, keys });
+      const facts = { now, retain: ORPHANS_RETAIN_MILLISECONDS, isReplaced: isReplacedNow };
+      await carryOut(() => planOrphans(of(name), facts));
+    }
+    return { keys, dueAt: due.length === 0 ? undefined : Math.min(...due) };
+  }
+
+  /** The keys after one step of a plan. */
+  async #stepped(
+    keys: readonly FiledKey[],
+    step: KeyStep,
+    verdict: KeyVerdict | undefined,
+  ): Promise<readonly FiledKey[]> {
+    const { state, clock } = this.#options;
+    if (step.do === 'make') {
+      if (verdict === undefined) return keys;
+      const made = await this.#make(keys, verdict);
+      const now = clock.now();
+      const activatedAt = step.state === 'Active' ? now : undefined;
+      const { handledRotateAt } = step;
+      return [
+        ...keys,
+        { ...made, state: step.state, publishedAt: now, activatedAt, removeAfter: undefined, handledRotateAt },
+      ];
+    }
+    const isMeant = ({ keyId, signingKeyName }: StoredKey) =>
+      keyId === step.key.keyId && signingKeyName === step.key.signingKeyName;
+    if (step.do === 'put') return keys.map((key) => (isMeant(key) ? { ...step.key, file: key.file } : key));
+    // Its number may be taken again once the record does not have it: by then the file is gone.
+    for (const { file } of keys.filter(isMeant)) await state.remove(file);
+    return keys.filter((key) => !isMeant(key));
+  }
+
+  /** A key that the ring does not have yet: the imported one, or one that is generated. */
+  async #make(keys: readonly FiledKey[], { object, manifest, imported }: KeyVerdict) {
+    const { algorithm = 'ES256', rsaModulusBits } = manifest?.spec ?? {};
+    const size = algorithm === 'RS256' || algorithm === 'PS256' ? `-${rsaModulusBits}` : '';
+    const base = `keys/${object.namespace}.${object.name}.${algorithm}`;
+    const free = () => {
+      for (let number = 1; ; number++) {
+        const file = `${base}${size}.${number}.pem`;
+        if (!keys.some((key) => key.file === file)) return file;
+      }
+    };
+    const file = imported === undefined ? free() : `${base}.${imported.kid}.pem`;
+    await this.#options.state.keep(file, async () => {
+      const exported = imported?.privateKey.export({ format: 'pem', type: 'pkcs8' });
+      return String(exported ?? (await generateSigningKeyPem(algorithm, rsaModulusBits))).trimEnd();
+    });
+    const { kid: keyId } = await this.#import({ file, algorithm }, 'Active');
+    return { signingKeyName: object.name, keyId, algorithm, file };
+  }
+
+  async #import(
+    { file, algorithm }: Pick<FiledKey, 'file' | 'algorithm'>,
+    state: SigningKey['state'],
+  ): Promise<SigningKey> {
+    const pem = (await this.#options.state.read(file)) ?? '';
     const known = this.#imported.get(`${state} ${file}`);
     if (known?.pem === pem) return known.key;
     const key = await importSigningKey(pem, algorithm, state).catch(() => {
-      const path = this.#state.fileOf(file) ?? file;
+      const path = this.#options.state.fileOf(file) ?? file;
       const remedy = 'put it back, or remove it and with it all that it signed';
       throw new DevStateError(path, `is not a private key in PEM that fits ${algorithm}; ${remedy}`);
     });
@@ -131,7 +226,25 @@ export class DevKeys {
   }
 }
 
-function rank({ object, manifest }: KeyVerdict): number {
-  if (object.name === RS256_SIGNING_KEY) return -1;
-  return manifest?.spec.algorithm === PREFERRED_ALGORITHM ? 1 : 0;
+function requestsOn({ manifest }: SourceObject) {
+  return rotationRequests(manifest as KubernetesObject);
+}
+
+/** The rings that had keys before, and what became of each key that changed. */
+function changedRings(before: readonly FiledKey[], after: readonly FiledKey[]) {
+  const names = [...new Set(before.map(({ signingKeyName }) => signingKeyName))];
+  return names.flatMap((name) => {
+    const of = (keys: readonly FiledKey[]) => keys.filter(({ signingKeyName }) => signingKeyName === name);
+    const known = new Map(of(before).map((key) => [key.keyId, key]));
+    const changed = of(after).filter(({ keyId, state }) => known.get(keyId)?.state !== state);
+    const removed = of(before).filter(({ keyId }) => !after.some((key) => key.keyId === keyId));
+    const changes = [...changed.map(changeOf), ...removed.map(({ keyId }) => `the key ${keyId} is removed`)];
+    return changes.length === 0 ? [] : [{ name, changes }];
+  });
+}
+
+function changeOf({ keyId, state, removeAfter = 0 }: FiledKey): string {
+  if (state === 'Active') return `the key ${keyId} signs from now on`;
+  if (state === 'Retiring') return `the key ${keyId} verifies until ${new Date(removeAfter).toISOString()}`;
+  return state === 'Revoked' ? `the key ${keyId} is revoked` : `the key ${keyId} is published`;
 }

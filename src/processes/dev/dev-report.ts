@@ -11,6 +11,7 @@ import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
 import { printable } from '../log/printable.ts';
 import { clientChanges, statusOf } from './client-changes.ts';
 import { type CertificateFiles, CLIENT_DNS_NAME, CLIENT_SUBJECT } from './dev-certificates.ts';
+import type { Rebuilt } from './manifest-registry.ts';
 
 export interface StartFacts {
   readonly issuer: string;
@@ -21,7 +22,7 @@ export interface StartFacts {
   /** The address of the admin port. */
   readonly adminAddress: string;
   readonly directory: string;
-  readonly verdicts: ManifestVerdicts;
+  readonly verdicts: Rebuilt;
   /** The names of the users. */
   readonly usernames: readonly string[];
   /** Whether `demo` with the password `demo` is among them. */
@@ -65,6 +66,7 @@ export function startReport(facts: StartFacts): string {
     ...unplacedLines(verdicts.clients),
     ...faultLines(verdicts.faults),
     ...warningLines(verdicts),
+    ...verdicts.rotations,
   );
   for (const kind of verdicts.ignoredKinds) lines.push(`Ignored: ${kind}`);
   return `${lines.map(printable).join('\n').trimEnd()}\n`;
@@ -187,7 +189,7 @@ function warningLines({ warnings, advisories }: ManifestVerdicts): readonly stri
 }
 
 /** The lines for one change of the folder; empty when it changed nothing. */
-export function changeReport(before: ManifestVerdicts, after: ManifestVerdicts, time: string): string {
+export function changeReport(before: ManifestVerdicts, after: Rebuilt, time: string): string {
   const lines = clientChanges(before, after).map(({ clientId, kind, reason }) => {
     const verb = kind === 'changed' || kind === 'removed' ? 'was' : 'is';
     // The lines of faults below name the details and places.
@@ -203,7 +205,7 @@ export function changeReport(before: ManifestVerdicts, after: ManifestVerdicts, 
   lines.push(...news(before.ignoredKinds, after.ignoredKinds).map((kind) => `ignored: ${kind}`));
   const keysBefore = JSON.stringify(before.keys.map(keyLine));
   if (keysBefore !== JSON.stringify(after.keys.map(keyLine))) lines.push(...after.keys.map(keyLine));
-  lines.push(...news(before.providers.map(providerLine), after.providers.map(providerLine)));
+  lines.push(...news(before.providers.map(providerLine), after.providers.map(providerLine)), ...after.rotations);
   return lines.map((line) => `${time} ${printable(line)}\n`).join('');
 }
 

@@ -6,10 +6,11 @@ import { constants } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FolderContents } from '../../manifests/folder.ts';
 import { DevStateError } from './dev-state-error.ts';
 import { requireOwnFolder } from './state-folder.ts';
 
-const FOLDERS = ['secrets', 'keys', 'mtls'] as const;
+const FOLDERS = ['secrets', 'keys', 'mtls', 'records'] as const;
 /** The name of the folder. */
 export const STATE_FOLDER = '.grantry';
 const IGNORE = '.gitignore';
@@ -20,6 +21,7 @@ const WRITE = constants.O_WRONLY | constants.O_CREAT | NO_LINK;
 const NEW = WRITE | constants.O_EXCL;
 const WHOLE = WRITE | constants.O_TRUNC;
 const APPEND = WRITE | constants.O_APPEND;
+const NO_BYTES = Buffer.alloc(0);
 const READ_ATTEMPTS = 50;
 const RETRY_MILLISECONDS = 10;
 
@@ -115,6 +117,16 @@ export class DevState {
     }
   }
 
+  /** Removes the text of this name, if there is one. */
+  async remove(name: string): Promise<void> {
+    const file = this.fileOf(name);
+    this.#memory.delete(name);
+    if (file === undefined) return;
+    await rm(file, { force: true }).catch((error: unknown) => {
+      throw unusable(file, error);
+    });
+  }
+
   /** Appends a line to the file; does nothing while the state is in memory. */
   async append(name: string, line: string): Promise<void> {
     const file = this.fileOf(name);
@@ -132,8 +144,27 @@ export class DevState {
     const names =
       path === undefined
         ? [...this.#memory.keys()].filter((name) => name.startsWith(`${folder}/`))
-        : (await readdir(path).catch(() => [])).map((name) => `${folder}/${name}`);
+        : (await this.#entries(path)).map((name) => `${folder}/${name}`);
     return names.sort();
+  }
+
+  /** The names of all texts in the folders, in the form that {@link FolderWatch} compares. */
+  async scan(): Promise<FolderContents> {
+    const files = (await Promise.all(FOLDERS.map((folder) => this.list(folder).catch(() => [])))).flat();
+    return {
+      files: new Map(files.map((name) => [name, NO_BYTES])),
+      directories: new Set([this.path, ...FOLDERS.map((folder) => join(this.path, folder))]),
+      faults: [],
+    };
+  }
+
+  async #entries(path: string): Promise<readonly string[]> {
+    try {
+      return await readdir(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw unusable(path, error);
+    }
   }
 
   async #write(file: string, text: string, flag: number): Promise<void> {

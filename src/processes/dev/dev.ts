@@ -103,7 +103,9 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
   const isLocal = isLoopback(settings.host) && isLoopback(new URL(settings.issuer).hostname);
   const people = new DevPeople(new LocalUsers({ users: [], clock: systemClock }), given, isLocal);
   const begin = performance.now();
-  const verdicts = await registry.rebuild(await parts.folder.update(await watch.start()));
+  await parts.stateWatch.start();
+  const contents = await watch.start();
+  const verdicts = await registry.rebuild(await parts.folder.update(contents));
   const seconds = (performance.now() - begin) / 1000;
   await people.replace(verdicts);
   const stores = redis?.stores ?? (await storesOf(state));
@@ -133,7 +135,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
   server.logouts.start();
   server.discovery.start();
   // Before the report is printed: a process that reads it may send a signal at once.
-  const ended = signalled({ server, settings, processLog, watch, alerts });
+  const ended = signalled({ server, settings, processLog, watches: [watch, parts.stateWatch], alerts });
   server.registrySwapped(seconds);
   const served: Served = { verdicts, signingKeyId: registry.current.keys.signing?.kid };
   stdout.write(
@@ -160,16 +162,16 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
     log: processLog.log,
     lag: 0,
   }).start();
-  follower.follow(changeHandler({ ...parts, people, server, stdout, served }));
+  follower.follow(changeHandler({ ...parts, people, server, stdout, served }), contents, verdicts.dueAt);
   return await ended;
 }
 
 /** The parts that exist before the server is assembled. */
 async function partsOf(directory: string, { issuer, mtls, namespace, defaultPolicy }: Settings) {
   const state = await DevState.open(directory);
-  const secrets = new DevSecrets({ state, random: systemRandom, issuer });
-  const keys = new DevKeys({ state, releaseNamespace: namespace });
-  const follower = new Follower();
+  const secrets = new DevSecrets({ state, clock: systemClock, random: systemRandom, issuer });
+  const keys = new DevKeys({ state, clock: systemClock, releaseNamespace: namespace });
+  const follower = new Follower(systemClock);
   return {
     state,
     secrets,
@@ -184,6 +186,12 @@ async function partsOf(directory: string, { issuer, mtls, namespace, defaultPoli
     }),
     folder: new ManifestFolder(),
     watch: new FolderWatch({ root: directory, onChange: (contents) => follower.take(contents) }),
+    // A secret that is deleted is made again, and what another process on this folder rotates is served.
+    stateWatch: new FolderWatch({
+      root: state.path,
+      read: () => state.scan(),
+      onChange: () => follower.again(),
+    }),
   };
 }
 
@@ -197,13 +205,13 @@ function signalled({
   server,
   settings,
   processLog,
-  watch,
+  watches,
   alerts,
 }: {
   readonly server: TokenServer;
   readonly settings: Settings;
   readonly processLog: ProcessLog;
-  readonly watch: FolderWatch;
+  readonly watches: readonly FolderWatch[];
   readonly alerts: AlertDelivery | undefined;
 }): Promise<number> {
   return new Promise((resolve) => {
@@ -219,7 +227,7 @@ function signalled({
       },
       flush: processLog.flush,
       exit: (code) => {
-        void watch.close();
+        for (const watch of watches) void watch.close();
         resolve(code);
       },
     });

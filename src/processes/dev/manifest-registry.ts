@@ -2,20 +2,18 @@
 // secrets, builds a new registry and swaps one reference at the end. Nothing is patched, so each request sees a
 // consistent snapshot.
 
-import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { registryProviders } from '../../admission/identity-providers/admit-providers.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import { registryResource, registryWithheld, selectBy } from '../../admission/resources/registry-resource.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
-import type { ManifestObject } from '../../manifests/objects.ts';
 import type { ManifestFault } from '../../manifests/place.ts';
 import { KeyRing } from '../../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../../oauth/registry/registry.ts';
 import { Resources } from '../../oauth/registry/resources.ts';
 import { judgeManifests, type ManifestVerdicts, readyOf, sortedFaults } from '../check/manifest-verdicts.ts';
 import { systemClock } from '../lifecycle/machine.ts';
-import type { DevKeys } from './dev-keys.ts';
-import type { DevSecrets } from './dev-secrets.ts';
+import type { DevKeys, ReconciledKeys } from './dev-keys.ts';
+import type { DevSecrets, ReconciledSecrets, SecretVerdict } from './dev-secrets.ts';
 import { DevStateError } from './dev-state-error.ts';
 
 export interface ManifestRegistryOptions {
@@ -26,6 +24,14 @@ export interface ManifestRegistryOptions {
   readonly supportedAuthMethods: readonly string[];
   readonly releaseNamespace: string;
   readonly defaultPolicy: DefaultPolicy;
+}
+
+/** What a rebuild serves. */
+export interface Rebuilt extends ManifestVerdicts {
+  /** A line for each secret and ring that was rotated. */
+  readonly rotations: readonly string[];
+  /** When the next step of a rotation is due, in epoch milliseconds; undefined: only a change makes it due. */
+  readonly dueAt: number | undefined;
 }
 
 /** The registry of `grantry dev`. */
@@ -49,11 +55,16 @@ export class ManifestRegistry implements RegistryRef {
 
   /**
    * Judges the folder and serves the result. One call at a time.
-   * @throws DevStateError from the first call only, when a key file cannot be used; later calls keep the current keys
+   * @throws DevStateError from the first call only, when a key or a record cannot be used; later calls keep the current
+   * keys and secrets
    */
-  async rebuild(set: ManifestSet): Promise<ManifestVerdicts> {
+  async rebuild(set: ManifestSet): Promise<Rebuilt> {
     const judged = await this.#withSecrets(set);
-    const keys = await this.#ringOf(judged.verdicts);
+    const keys = await this.#reconciled<ReconciledKeys>(() => this.#options.keys.reconcile(judged.verdicts.keys), {
+      ring: this.current.keys,
+      rotations: [],
+      dueAt: undefined,
+    });
     const unwritten = await this.#writeSecrets(judged.verdicts.clients);
     const { clients, resources, providers, namespaces, faults } = judged.verdicts;
     const refused = clients.filter(({ client }) => client === undefined);
@@ -61,7 +72,7 @@ export class ManifestRegistry implements RegistryRef {
     const select = selectBy((namespace) => namespaces.get(namespace));
     this.#current = new Registry(
       clients.flatMap(({ client }) => client ?? []),
-      keys.ring,
+      keys.done.ring,
       {
         resources: new Resources(
           resources.flatMap(({ resource }) => (resource ? [registryResource(resource, select)] : [])),
@@ -72,10 +83,16 @@ export class ManifestRegistry implements RegistryRef {
       },
     );
     this.#refusedClients = refused.length;
-    return { ...judged.verdicts, faults: sortedFaults([...faults, ...judged.faults, ...keys.faults, ...unwritten]) };
+    const due = [judged.secrets.dueAt, keys.done.dueAt].filter((time) => time !== undefined);
+    return {
+      ...judged.verdicts,
+      faults: sortedFaults([...faults, ...judged.faults, ...keys.faults, ...unwritten]),
+      rotations: [...judged.secrets.rotations, ...keys.done.rotations],
+      dueAt: due.length === 0 ? undefined : Math.min(...due),
+    };
   }
 
-  /** The verdicts after every client that needs a secret has one, and the faults of those whose secret failed. */
+  /** The verdicts after every step of a secret that is due, and the faults of those whose secret failed. */
   async #withSecrets(set: ManifestSet) {
     const { secrets, issuer, supportedAuthMethods, releaseNamespace, defaultPolicy } = this.#options;
     const judge = () =>
@@ -94,25 +111,29 @@ export class ManifestRegistry implements RegistryRef {
         userFiles: 'refuse',
       });
     const verdicts = await judge();
-    const wanting = verdicts.clients.filter(({ wantsSecret }) => wantsSecret);
-    const faults = await faultsOfEach(wanting, (verdict) => secrets.provide(verdict));
-    return { verdicts: wanting.length > faults.length ? await judge() : verdicts, faults };
+    const kept: ReconciledSecrets = { isChanged: false, rotations: [], faults: new Map(), dueAt: undefined };
+    const { done, faults } = await this.#reconciled(() => secrets.reconcile(verdicts.clients), kept);
+    return {
+      verdicts: done.isChanged ? await judge() : verdicts,
+      secrets: done,
+      faults: [...faults, ...[...done.faults].map(([verdict, error]) => secretFault(verdict, error))],
+    };
   }
 
-  async #writeSecrets(clients: readonly ClientVerdict<ManifestObject>[]): Promise<readonly ManifestFault[]> {
+  async #writeSecrets(clients: readonly SecretVerdict[]): Promise<readonly ManifestFault[]> {
     const served = clients.filter(({ client }) => client !== undefined);
     return await faultsOfEach(served, (verdict) => this.#options.secrets.writeManifest(verdict));
   }
 
-  // The first ring requires every key. Later, a damaged key must not remove the good ones.
-  async #ringOf({ keys }: ManifestVerdicts): Promise<{ ring: KeyRing; faults: readonly ManifestFault[] }> {
+  // The first call requires every key and record. Later, a damaged one must not remove the good ones.
+  async #reconciled<Done>(reconcile: () => Promise<Done>, kept: Done) {
     try {
-      return { ring: await this.#options.keys.ringOf(keys), faults: [] };
+      return { done: await reconcile(), faults: [] };
     } catch (error) {
       if (this.#current === undefined || !(error instanceof DevStateError)) throw error;
       const place = { file: error.file, document: undefined, line: undefined, field: undefined };
-      const message = `It ${error.problem}. The keys stay as they were.`;
-      return { ring: this.#current.keys, faults: [{ place, reason: 'InvalidKeyMaterial', message }] };
+      const message = `It ${error.problem}. Keys and secrets stay as they were.`;
+      return { done: kept, faults: [{ place, reason: 'InvalidKeyMaterial', message }] };
     }
   }
 }
@@ -121,8 +142,8 @@ const NOTHING = new Registry([], new KeyRing([]));
 
 /** Runs an action for each client; a {@link DevStateError} becomes a fault of that client only. */
 async function faultsOfEach(
-  clients: readonly ClientVerdict<ManifestObject>[],
-  action: (verdict: ClientVerdict<ManifestObject>) => Promise<void>,
+  clients: readonly SecretVerdict[],
+  action: (verdict: SecretVerdict) => Promise<void>,
 ): Promise<readonly ManifestFault[]> {
   const faults: ManifestFault[] = [];
   for (const verdict of clients) {
@@ -130,8 +151,12 @@ async function faultsOfEach(
       await action(verdict);
     } catch (error) {
       if (!(error instanceof DevStateError)) throw error;
-      faults.push({ place: verdict.object.place, reason: 'SecretWriteForbidden', message: `${error.message}.` });
+      faults.push(secretFault(verdict, error));
     }
   }
   return faults;
+}
+
+function secretFault({ object }: SecretVerdict, error: DevStateError): ManifestFault {
+  return { place: object.place, reason: 'SecretWriteForbidden', message: `${error.message}.` };
 }
