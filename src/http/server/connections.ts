@@ -1,8 +1,10 @@
-// Handles connections outside a request: malformed HTTP, stalled peers, and `Expect`. Node would answer these itself
-// and bypass every hook; the answers here carry the same headers and the same error body as all others.
+// Answers connections outside a request: malformed HTTP, stalled peers, and `Expect`. Node would answer these itself
+// and bypass every hook; the answers here carry the same headers and the same error body as all others. What one
+// connection may do, and until when, is in `connection.ts`.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { Connection, type ConnectionLimits } from './connection.ts';
 import { describeError, errorBody } from './errors.ts';
 import { announcesTooMuch } from './raw-request.ts';
 import type { FinishedRequest } from './request-log.ts';
@@ -13,6 +15,7 @@ const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface ConnectionOptions {
   readonly issuer: string;
+  readonly limits: ConnectionLimits;
   readonly newRequestId: () => string;
   /** Called with an answer that belongs to no request. */
   readonly finished: (request: FinishedRequest) => void;
@@ -20,19 +23,24 @@ export interface ConnectionOptions {
 
 export class Connections {
   readonly #options: ConnectionOptions;
-  readonly #latest = new WeakMap<Socket, Exchanged>();
+  readonly #open = new WeakMap<Socket, Connection>();
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
   }
 
-  /** Follows the requests of a server, and decides about `100 Continue` (RFC 9110 §10.1.1). */
-  follow(server: Server): void {
+  /** Follows the connections of a server, hands their requests over, and decides about `100 Continue` (RFC 9110 §10.1.1). */
+  follow(server: Server, opening: 'connection' | 'secureConnection', handle: RequestListener): void {
     // Node caches the address when it is first read. A later read may fail: the peer may close before its request is
     // handled.
     server.on('connection', (socket) => void socket.remoteAddress);
-    server.on('secureConnection', (socket: Socket) => void socket.remoteAddress);
-    server.on('request', (request, response) => this.#latest.set(request.socket, { request, response }));
+    server.on(opening, (socket: Socket) => {
+      void socket.remoteAddress;
+      this.#open.set(socket, new Connection(socket, this.#options.limits));
+    });
+    server.on('request', (request, response) => {
+      if (this.#open.get(request.socket)?.admit(request, response)) handle(request, response);
+    });
     server.on('checkContinue', (request, response) => {
       if (!announcesTooMuch(request)) response.writeContinue();
       server.emit('request', request, response);
@@ -46,12 +54,13 @@ export class Connections {
     if (socket.destroyed || !socket.writable) return;
     const { issuer, newRequestId, finished } = this.#options;
     const answer = describeError(error, issuer);
-    const place = placeOf(this.#latest.get(socket));
+    const connection = this.#open.get(socket);
+    const place = connection?.place;
     if (place === 'behind an answer') {
-      socket.destroySoon();
+      connection?.end();
       return;
     }
-    if (place === 'behind a request' || answer.reason === 'unexpected') {
+    if (connection === undefined || place === 'behind a request' || answer.reason === 'unexpected') {
       socket.destroy();
       return;
     }
@@ -66,7 +75,7 @@ export class Connections {
       connection: 'close',
     };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`);
+    connection.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`);
     finished({
       requestId,
       route: 'unreadable',
@@ -76,22 +85,4 @@ export class Connections {
       facts: { outcome: 'refused', reason: answer.reason },
     });
   }
-}
-
-interface Exchanged {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
-
-/** Where in the stream of a connection the unreadable bytes are. */
-function placeOf(
-  latest: Exchanged | undefined,
-): 'between requests' | 'in a request' | 'behind a request' | 'behind an answer' {
-  if (latest === undefined) return 'between requests';
-  const { request, response } = latest;
-  // The rest of a request that was refused by its headers, or data after the last answer: the client expects no other.
-  if (response.writableEnded)
-    return request.complete && response.shouldKeepAlive ? 'between requests' : 'behind an answer';
-  // A second answer while the first is still to come would be taken for the first.
-  return request.complete || response.headersSent ? 'behind a request' : 'in a request';
 }

@@ -19,7 +19,7 @@ import { announcesTooMuch, headerFault, queryOf } from './raw-request.ts';
 export function rejectAmbiguousHeaders(request: FastifyRequest, reply: FastifyReply): void {
   const fault = headerFault(request.raw);
   if (fault === undefined) return;
-  reply.header('connection', 'close');
+  reply.raw.shouldKeepAlive = false;
   throw malformed(fault);
 }
 

@@ -70,7 +70,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     tls,
     newRequestId,
     isDraining,
-    connections: new Connections({ issuer, newRequestId, finished }),
+    connections: new Connections({ issuer, limits: timeouts, newRequestId, finished }),
     refuse: (error, request, reply) => {
       beginVisit(request, reply);
       errors.write(error, request, reply, request.visit.endpoint);

@@ -1,33 +1,28 @@
 // Fastify without its lenient defaults: automatic HEAD routes, leniently decoded paths, answers that bypass the hooks,
 // connections kept open by a closing server, bodies of any type (docs/scope.md, S5 and I3).
 
-import type { ServerOptions } from 'node:http';
+import type { RequestListener, Server, ServerOptions } from 'node:http';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { ConnectionLimits } from './connection.ts';
 import type { Connections } from './connections.ts';
 import { JSON_MEDIA_TYPE } from './endpoint.ts';
 import { FORM_BYTE_LIMIT, FORM_MEDIA_TYPE } from './form.ts';
 import { routedTarget } from './raw-request.ts';
 import type { TlsSettings } from './tls.ts';
 
-/** How long a peer may take, in milliseconds; one that is slower is answered 408. */
-export interface HttpTimeouts {
-  /** For the request line and headers. */
+/** How long a peer may take, in milliseconds; one whose request is slower is answered 408. */
+export interface HttpTimeouts extends ConnectionLimits {
+  /** For the request line and headers, and for the handshake of TLS. */
   readonly headers: number;
-  /** For the whole request. */
-  readonly request: number;
-  /** The interval of the check of these two. */
+  /** The interval of the check of `headers` and `request`. */
   readonly check: number;
-  /** For a connection without traffic in either direction. */
-  readonly idle: number;
-  /** Between two requests of one connection. */
-  readonly keepAlive: number;
 }
 
 export const HTTP_TIMEOUTS: HttpTimeouts = {
   headers: 10_000,
   request: 20_000,
   check: 1_000,
-  idle: 60_000,
+  answer: 60_000,
   keepAlive: 72_000,
 };
 
@@ -46,7 +41,7 @@ export interface StrictFastifyOptions {
 
 /** An instance without routes and hooks. It reads forms and JSON as bytes and nothing else. */
 export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
-  const { timeouts, connections, newRequestId, refuse } = options;
+  const { connections, newRequestId, refuse } = options;
   const server = fastify({
     exposeHeadRoutes: false,
     // No route has a schema. Fastify would load its compilers anyway, at each start.
@@ -54,10 +49,7 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
     // While closing, requests on open connections are still served, not answered by a 503 that bypasses the hooks.
     return503OnClosing: false,
     bodyLimit: FORM_BYTE_LIMIT,
-    requestTimeout: timeouts.request,
-    connectionTimeout: timeouts.idle,
-    keepAliveTimeout: timeouts.keepAlive,
-    ...transport(options),
+    serverFactory: (handle) => httpServer(handle as RequestListener, options),
     genReqId: newRequestId,
     rewriteUrl: (message) => routedTarget(message.url ?? ''),
     // The handler refuses long path parameters: a refusal by the router would bypass the hooks.
@@ -65,9 +57,6 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
     clientErrorHandler: (error, socket) => connections.answer(error, socket),
     frameworkErrors: refuse,
   });
-  // Node drops headers above its own maximum count; their total size is limited anyway.
-  server.server.maxHeadersCount = 0;
-  connections.follow(server.server);
   server.removeAllContentTypeParsers();
   // By name, not `*`: Fastify caches the parser of a named type, and parses the media type each time for `*`.
   server.addContentTypeParser(FORM_MEDIA_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -77,17 +66,23 @@ export function strictFastify(options: StrictFastifyOptions): FastifyInstance {
   return server;
 }
 
-/** Fastify has a type of its own for a server over TLS, which differs in nothing that is used here. */
-function transport({ timeouts, tls }: StrictFastifyOptions): { readonly http: ServerOptions } {
-  const http: ServerOptions = {
+function httpServer(handle: RequestListener, { timeouts, tls, connections }: StrictFastifyOptions): Server {
+  const limits: ServerOptions = {
     headersTimeout: timeouts.headers,
+    requestTimeout: timeouts.request,
     connectionsCheckingInterval: timeouts.check,
+    keepAliveTimeout: timeouts.keepAlive,
     // Node would answer a missing Host itself; `rejectAmbiguousHeaders` checks it instead.
     requireHostHeader: false,
   };
-  if (tls === undefined) return { http };
-  const https = { ...http, ...tls, handshakeTimeout: timeouts.headers };
-  return { https } as unknown as { readonly http: ServerOptions };
+  const server =
+    tls === undefined
+      ? process.getBuiltinModule('node:http').createServer(limits)
+      : process.getBuiltinModule('node:https').createServer({ ...limits, ...tls, handshakeTimeout: timeouts.headers });
+  // Node drops headers above its own maximum count; their total size is limited anyway.
+  server.maxHeadersCount = 0;
+  connections.follow(server, tls === undefined ? 'connection' : 'secureConnection', handle);
+  return server;
 }
 
 function noSchemas(): never {
@@ -106,7 +101,7 @@ function endConnections(server: FastifyInstance, isDraining: () => boolean): voi
     done();
   });
   server.addHook('onSend', (_request, reply, payload, done) => {
-    if (closing || isDraining()) reply.header('connection', 'close');
+    if (closing || isDraining()) reply.raw.shouldKeepAlive = false;
     done(null, payload);
   });
 }

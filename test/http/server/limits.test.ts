@@ -58,9 +58,9 @@ describe('failed client authentication', () => {
     const headers = [`Authorization: ${basic('team.a', 'wrong')}`, 'Content-Type: application/x-www-form-urlencoded'];
     const last = requestText('POST /token HTTP/1.1', headers, 'grant_type=client_credentials');
     const one = last.replace('Connection: close', 'Connection: keep-alive');
-    const stream = await exchangeBytes(Number(new URL(grantry.url('/')).port), `${one.repeat(29)}${last}`);
-    const statuses = answersIn(stream).map(({ status }) => status);
-    expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(20).fill(429)]);
+    const sent = Array.from({ length: 5 }, () => exchangeBytes(grantry.port, `${one.repeat(5)}${last}`));
+    const statuses = answersIn((await Promise.all(sent)).join('')).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([...Array<number>(10).fill(401), ...Array<number>(20).fill(429)]);
   });
 
   it('of one client → a wrong secret of another client at that address is still answered 401', async () => {
