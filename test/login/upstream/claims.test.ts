@@ -64,6 +64,10 @@ describe('the subject', () => {
     expect(subjectOf('github', 'github.com', '1')).not.toBe(subjectOf('github', 'github.com1', ''));
   });
 
+  it('of a person of before → the same: what a person holds is by it', () => {
+    expect(personOf({}).subject).toBe('usr_EHiUD1UExPKQJxdPYc9aKw');
+  });
+
   it.each([[''], ['a'.repeat(256)], ['a\0b'], ['ä'], [17], [null], [undefined], [['ada-1']]])(
     '%j → no person',
     (sub) => {
@@ -115,7 +119,9 @@ describe('the address', () => {
     [1, undefined],
     [undefined, undefined],
   ])('verified: %j → %s', (email_verified, email) => {
-    expect(personOf({ claims: { email_verified } }).email).toBe(email);
+    const person = personOf({ claims: { email_verified } });
+    const unverifiedEmail = email === undefined ? ADA.email : undefined;
+    expect([person.email, person.unverifiedEmail]).toEqual([email, unverifiedEmail]);
   });
 
   it('assumed to be verified → counts', () => {
@@ -202,8 +208,14 @@ describe('groups', () => {
     expect(judge({ claims: { groups } })).toMatchObject({ outcome: 'vouched', groupsLeftOut: 1 });
   });
 
-  it('in the token, even none of them → no overage', () => {
-    expect([judge({}), judge({ claims: { groups: [] } })]).toMatchObject([{ isOverage: false }, { isOverage: false }]);
+  it('in the token, even none of them, or not in it without a word of too many → no overage', () => {
+    const distributed = { _claim_names: { roles: 'src1' } };
+    const claimed = [{}, { groups: [] }, { groups: undefined }, { groups: undefined, ...distributed }];
+    expect(claimed.map((claims) => judge({ claims }))).toMatchObject(claimed.map(() => ({ isOverage: false })));
+    expect(judge({ claims: { hasgroups: true } })).toMatchObject({
+      isOverage: false,
+      person: { groups: ['corp:dev', 'corp:ops'] },
+    });
   });
 
   it('of which one is allowed, as mapped → let in; of which none is → refused', () => {
@@ -293,6 +305,7 @@ it('a mapped or required claim that is absent → userinfo is asked', () => {
 it('the time of the sign-in → milliseconds, where it is one', () => {
   for (const auth_time of [1_700_000_000, 1_700_000_000.000125])
     expect(personOf({ claims: { auth_time } }).authTime).toBe(1_700_000_000_000);
+  expect(personOf({ claims: { auth_time: 0 } }).authTime).toBe(0);
   for (const auth_time of ['1700000000', -1, Number.NaN, 1e300, undefined])
     expect(personOf({ claims: { auth_time } }).authTime).toBeUndefined();
 });
