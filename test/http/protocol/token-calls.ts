@@ -62,8 +62,11 @@ export class TokenCalls {
     return this.post('/introspect', { token: String(token) });
   }
 
+  /** @throws Error for any other answer: what failed says nothing of the token */
   async isActive(token: unknown): Promise<boolean> {
-    return (await this.introspect(token)).body.active === true;
+    const { status, body } = await this.introspect(token);
+    if (status !== 200) throw new Error(`the introspection endpoint answered ${status}`);
+    return body.active === true;
   }
 
   /** @param proof of a DPoP key, sent with the request */
