@@ -2,8 +2,9 @@
 // 8705 §2): which leaf authenticates a client, and the reason of each that does not.
 
 import { X509Certificate } from 'node:crypto';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { asn1CertificateReader } from '../../../src/http/mtls/asn1-certificate-reader.ts';
+import { thumbprintOf } from '../../../src/oauth/client-certificates/certificate.ts';
 import { CertificateAuthorities } from '../../../src/oauth/client-certificates/certificate-authorities.ts';
 import { CertificateJudge } from '../../../src/oauth/client-certificates/certificate-judge.ts';
 import type { CertificateName } from '../../../src/oauth/client-certificates/certificate-name.ts';
@@ -180,6 +181,35 @@ describe('a certificate of a name', () => {
     }
   });
 
+  it('given an authority that is not valid yet → certificate_authority_expired, as one that is not valid any more', () => {
+    const { der } = billing();
+    const start = new X509Certificate(authority.der).validFromDate.getTime();
+    const authorities = CertificateAuthorities.parse(authority.certificate);
+    // A leaf of any time: openssl makes none of before its authority.
+    const read = (leaf: Uint8Array) => Object.assign({}, asn1CertificateReader.read(leaf), { notBefore: 0 });
+    const at = (now: number) =>
+      new CertificateJudge({ reader: { read }, authorities: () => authorities, clock: { now: () => now } });
+    expect(at(start - 1).nameFault(der, BILLING)).toBe('certificate_authority_expired');
+    expect(at(start).nameFault(der, BILLING)).toBeUndefined();
+  });
+
+  it('given no file of authorities → certificate_untrusted', () => {
+    const none = new CertificateJudge({ reader: asn1CertificateReader, authorities: () => undefined, clock: Date });
+    expect(none.nameFault(billing().der, BILLING)).toBe('certificate_untrusted');
+  });
+
+  it('given a certificate again → it is decoded once, and judged each time', () => {
+    const read = vi.fn(asn1CertificateReader.read);
+    const authorities = CertificateAuthorities.parse(authority.certificate);
+    const one = new CertificateJudge({ reader: { read }, authorities: () => authorities, clock: Date });
+    const { der } = billing();
+    const names = [BILLING, { name: 'subjectDn', value: 'CN=other' }, BILLING] as const;
+    const faults = names.map((name) => one.nameFault(der, name));
+    expect(faults).toEqual([undefined, 'certificate_name_mismatch', undefined]);
+    expect(one.keyFault(der, { certificates: [], keys: [] })).toBe('certificate_key_mismatch');
+    expect(read).toHaveBeenCalledTimes(1);
+  });
+
   it('given another file of authorities → a leaf that was good is judged by that', () => {
     const other = maker.authority('/CN=Other CA');
     let authorities = CertificateAuthorities.parse(authority.certificate);
@@ -248,7 +278,11 @@ describe('bytes that are no certificate', () => {
       () => replaced(billing({ subject: '/O=Shop/CN=billi\u00f1g' }).der, '\u00f1', [0xc3, 0x28]),
     ],
   ])('given %s → certificate_malformed', (_, bytes) => {
-    expect(judge().nameFault(bytes(), BILLING)).toBe('certificate_malformed');
+    const one = judge();
+    for (const _ of ['cold', 'warm']) {
+      expect(one.nameFault(bytes(), BILLING)).toBe('certificate_malformed');
+      expect(one.keyFault(bytes(), { certificates: [], keys: [] })).toBe('certificate_malformed');
+    }
   });
 });
 
@@ -287,6 +321,42 @@ describe('a self-signed certificate', () => {
     expect(judge().keyFault(renewed.der, registered(jwkOf(own)))).toBeUndefined();
   });
 
+  it.each([
+    ['of a curve without a form as JWK', ['ec', '-pkeyopt', 'ec_paramgen_curve:brainpoolP256r1']],
+    ['of RSA that is too short to be registered', ['rsa:1024']],
+  ])('given a key %s → it is none of the registered ones', (_, newKey) => {
+    const strange = maker.make({ subject: '/CN=own', newKey });
+    expect(judge().keyFault(strange.der, registered(jwkOf(own)))).toBe('certificate_key_mismatch');
+    expect(judge().keyFault(strange.der, registered())).toBe('certificate_key_mismatch');
+    expect(readRegisteredKey({ ...jwkOf(own), x5c: x5c(strange) })).toBe('certificate_of_another_key');
+  });
+
+  it('given certificates of any length → their base64 counts with the padding that is due, and no other text', () => {
+    const made = new Map<number, MadeCertificate>();
+    for (let length = 1; made.size < 3; length++) {
+      const certificate = maker.make({ subject: `/CN=${'a'.repeat(length)}` });
+      made.set(certificate.der.length % 3, certificate);
+    }
+    for (const certificate of made.values()) {
+      const [text = ''] = x5c(certificate);
+      const read = (first: string) => readRegisteredKey({ ...jwkOf(certificate), x5c: [first] });
+      expect(read(text)).toEqual({ certificate: thumbprintOf(certificate.der) });
+      const url = text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+      const wrapped = text.replace(/.{64}/g, '$&\n');
+      for (const other of [
+        wrapped,
+        `-${text}`,
+        ` ${text}`,
+        `${text} `,
+        `${text}-`,
+        `${text}=`,
+        url === text ? '' : url,
+      ]) {
+        expect(read(other), other).toBe('certificate_malformed');
+      }
+    }
+  });
+
   it('given no authorities, a weak signature and the usage of a server → only its dates and its key count', () => {
     const leaf = maker.make({ extensions: ['extendedKeyUsage=serverAuth'], newKey: ['rsa:2048'], signing: ['-sha1'] });
     const alone = (now: number) =>
@@ -309,12 +379,32 @@ describe('a self-signed certificate', () => {
 });
 
 describe('a file of authorities', () => {
+  const CUT_OFF = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
   it.each([
-    ['nothing in it', ''],
-    ['a certificate of a client', billing().certificate],
-    ['a certificate cut off', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
-    ['an authority and a certificate of a client', `${authority.certificate}${billing().certificate}`],
-  ])('given %s → refused', (_, text) => {
-    expect(() => CertificateAuthorities.parse(text)).toThrow();
+    ['nothing in it', '', /no PEM certificate/],
+    ['text alone', 'the authorities of our clients', /no PEM certificate/],
+    ['a certificate of a client', billing().certificate, /certificate 1 .* not one of an authority/],
+    ['a certificate cut off', CUT_OFF, /certificate 1 .* cannot be read/],
+    [
+      'an authority and a certificate of a client',
+      authority.certificate + billing().certificate,
+      /certificate 2 .* not/,
+    ],
+    ['an authority and a certificate cut off', authority.certificate + CUT_OFF, /certificate 2 .* cannot be read/],
+  ])('given %s → refused, and the place named', (_, text, fault) => {
+    expect(() => CertificateAuthorities.parse(text)).toThrow(fault);
+  });
+
+  it('given a leaf again → its signature is not verified again, a right one as little as a wrong one', () => {
+    const verify = vi.spyOn(X509Certificate.prototype, 'verify');
+    onTestFinished(() => verify.mockRestore());
+    const extensions = ['extendedKeyUsage=clientAuth', 'authorityKeyIdentifier=none'];
+    const impostor = maker.authority('/CN=Test CA', { extensions: ['basicConstraints=critical,CA:TRUE'] });
+    const leaves = [billing(), maker.client(impostor, { subject: '/O=Shop/CN=billing', extensions })];
+    const one = judge();
+    const faults = () => leaves.map(({ der }) => one.nameFault(der, BILLING));
+    expect(faults()).toEqual([undefined, 'certificate_untrusted']);
+    expect(faults()).toEqual([undefined, 'certificate_untrusted']);
+    expect(verify).toHaveBeenCalledTimes(2);
   });
 });
