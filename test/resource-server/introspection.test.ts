@@ -2,7 +2,12 @@
 // (docs/scope.md: 6750-3).
 
 import { describe, expect, it } from 'vitest';
-import { AccessDenied, createVerifier, type IntrospectionOptions } from '../../src/resource-server/index.ts';
+import {
+  AccessDenied,
+  createVerifier,
+  type IntrospectionOptions,
+  type UnsignedRequest,
+} from '../../src/resource-server/index.ts';
 import { createTestIssuer } from '../../src/resource-server/testing.ts';
 import { basic, DEFAULT_AUDIENCE, type Grantry, PKCE, readJson, startGrantry } from '../grantry.ts';
 import { API, WEB } from '../http/protocol/token-calls.ts';
@@ -144,4 +149,116 @@ it('an id and a secret of any characters, and an endpoint of its own → asked t
   });
   await verifier.verify(new Request('https://a.example/', { headers: { authorization: `Bearer ${token()}` } }));
   expect(asked).toEqual([[endpoint, 'a%3Ab:%C3%A4+%2B%25']]);
+});
+
+describe('an answer of the issuer', () => {
+  const ISSUER = 'https://id.example';
+  const NOW = 1_800_000_000;
+  const RIGHT = {
+    active: true,
+    iss: ISSUER,
+    aud: DEFAULT_AUDIENCE,
+    sub: 'usr_a',
+    client_id: 'shop.web',
+    jti: 'an-id',
+    iat: NOW - 10,
+    exp: NOW + 600,
+  };
+
+  function verifierThat(answers: () => Response, options: Partial<IntrospectionOptions> = {}) {
+    const requests: { readonly url: string; readonly headers: Headers; readonly body: string }[] = [];
+    const verifier = createVerifier({
+      issuer: ISSUER,
+      audience: DEFAULT_AUDIENCE,
+      mode: 'introspection',
+      introspection: { ...CLIENT, ...options } as IntrospectionOptions,
+      clock: { now: () => NOW * 1000 },
+      fetch: async (url, init) => {
+        requests.push({ url, headers: new Headers(init.headers), body: String(init.body) });
+        return answers();
+      },
+    });
+    const outcome = async (token = 'a-token') => {
+      const headers = { authorization: `Bearer ${token}` };
+      return await verifier.verify(new Request('https://a.example/', { headers })).then(
+        () => 'passes',
+        (error: AccessDenied) => `${error.status} ${error.reason}`,
+      );
+    };
+    return { requests, outcome };
+  }
+
+  it.each<[string, object, string]>([
+    ['that is right', {}, 'passes'],
+    ['about an inactive token', { active: false }, '401 token_inactive'],
+    ['without a word about that', { active: undefined }, '401 token_inactive'],
+    ['with a text about that', { active: 'true' }, '401 token_inactive'],
+    ['about a token of another issuer', { iss: 'https://other.example' }, '401 issuer_mismatch'],
+    ['about a token for another API', { aud: 'urn:other' }, '401 audience_mismatch'],
+    ['about a token for two APIs', { aud: [DEFAULT_AUDIENCE, 'urn:other'] }, '401 audience_mismatch'],
+    ['about an expired token', { exp: NOW - 5 }, '401 token_expired'],
+    ['without its end', { exp: undefined }, '401 time_malformed'],
+    ['without its subject', { sub: undefined }, '401 claim_missing'],
+  ])('%s → %s', async (_, changes, expected) => {
+    const { outcome } = verifierThat(() => Response.json({ ...RIGHT, ...changes }));
+    expect(await outcome()).toBe(expected);
+  });
+
+  it.each<[string, () => Response]>([
+    ['a list', () => Response.json([RIGHT])],
+    ['null', () => Response.json(null)],
+    ['a text', () => Response.json('active')],
+    ['no JSON', () => new Response('active')],
+    ['an error with a right body', () => Response.json(RIGHT, { status: 500 })],
+  ])('of %s → 503', async (_, answers) => {
+    const { outcome } = verifierThat(answers);
+    expect(await outcome()).toBe('503 introspection_unavailable');
+  });
+
+  it('is asked for as RFC 7662 §2.1 says, by JSON, and each time where none is kept', async () => {
+    const { requests, outcome } = verifierThat(() => Response.json(RIGHT));
+    expect([await outcome(), await outcome()]).toEqual(['passes', 'passes']);
+    expect(requests.map(({ body }) => body)).toEqual(Array(2).fill('token=a-token&token_type_hint=access_token'));
+    expect([requests[0]?.url, requests[0]?.headers.get('accept')]).toEqual([
+      `${ISSUER}/introspect`,
+      'application/json',
+    ]);
+    expect(requests[0]?.headers.get('authorization')).toMatch(/^Basic /);
+  });
+
+  it('with kept answers, about another token → is asked for: none has the answer of another', async () => {
+    const { requests, outcome } = verifierThat(() => Response.json(RIGHT), { cacheSeconds: 30 });
+    for (const token of ['a-token', 'another', 'a-token']) expect(await outcome(token)).toBe('passes');
+    expect(requests).toHaveLength(2);
+  });
+
+  it('where a function authenticates → nothing is added to what it made', async () => {
+    const introspection = { authenticate: (request: UnsignedRequest) => ({ ...request, headers: { 'x-key': 'k' } }) };
+    const { requests, outcome } = verifierThat(() => Response.json(RIGHT), introspection as object);
+    expect(await outcome()).toBe('passes');
+    expect([...(requests[0]?.headers.keys() ?? [])]).toEqual(['x-key']);
+  });
+
+  it('about a token of 8192 characters → is asked for; of one more → refused unasked', async () => {
+    const { requests, outcome } = verifierThat(() => Response.json(RIGHT));
+    expect(await outcome('a'.repeat(8192))).toBe('passes');
+    expect(await outcome('a'.repeat(8193))).toBe('401 token_too_large');
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each<[string, object]>([
+    ['cacheSeconds of -1', { cacheSeconds: -1 }],
+    ['cacheSeconds of 31', { cacheSeconds: 31 }],
+    ['cacheSeconds that is no number', { cacheSeconds: Number.NaN }],
+    ['no secret', { clientSecret: undefined }],
+    ['an empty secret', { clientSecret: '' }],
+    ['no id', { clientId: undefined }],
+    ['an id that is no text', { clientId: 7 }],
+  ])('given options with %s → TypeError', (_, options) => {
+    expect(() => verifierThat(() => Response.json(RIGHT), options)).toThrow(TypeError);
+  });
+
+  it.each([0, 30])('given cacheSeconds of %i → may be', (cacheSeconds) => {
+    expect(() => verifierThat(() => Response.json(RIGHT), { cacheSeconds })).not.toThrow();
+  });
 });
