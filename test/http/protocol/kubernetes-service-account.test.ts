@@ -103,10 +103,19 @@ describe('the token of a ServiceAccount', () => {
     ['uid, as after a re-creation', () => accountOf({ uid: 'another' }), 'account_was_replaced'],
     ['sub', () => ({ sub: 'system:serviceaccount:shop:other' }), 'account_token_malformed'],
     ['form, without kubernetes.io', () => ({ 'kubernetes.io': undefined }), 'account_token_malformed'],
+    ['form, with null for kubernetes.io', () => ({ 'kubernetes.io': null }), 'account_token_malformed'],
+    ['form, with a text for kubernetes.io', () => ({ 'kubernetes.io': 'shop' }), 'account_token_malformed'],
+    ['form, with a list for its name', () => accountOf({ name: ['reports'] }), 'account_token_malformed'],
+    ['form, with a list for its namespace', () => accountOf({ namespace: ['shop'] }), 'account_token_malformed'],
+    ['form, with a number for its uid', () => accountOf({ uid: 7 }), 'account_token_malformed'],
+    ['form, without an account', () => ({ 'kubernetes.io': { namespace: 'shop' } }), 'account_token_malformed'],
     ['lifetime, 3601 s', () => ({ exp: seconds() + 3601 }), 'account_token_lifetime_too_long'],
     ['lifetime, a year, in its last minute', () => lasting(365 * 86_400, 60), 'account_token_lifetime_too_long'],
     ['lifetime, 3601 s, in its last second', () => lasting(3601, 1), 'account_token_lifetime_too_long'],
     ['lifetime, none', () => ({ exp: undefined }), 'account_token_times_malformed'],
+    ['time, with a text for iat', () => ({ iat: String(seconds()) }), 'account_token_times_malformed'],
+    ['time, with a text for exp', () => ({ exp: String(seconds() + 60) }), 'account_token_times_malformed'],
+    ['time, with a text for nbf', () => ({ nbf: String(seconds()) }), 'account_token_times_malformed'],
     ['exp, 61 s ago', () => ({ iat: seconds() - 3000, exp: seconds() - 61 }), 'account_token_expired'],
     ['iat, 61 s ahead', () => ({ iat: seconds() + 61, exp: seconds() + 600 }), 'account_token_not_yet_valid'],
     ['nbf, 61 s ahead', () => ({ nbf: seconds() + 61 }), 'account_token_not_yet_valid'],
@@ -143,6 +152,15 @@ describe('the token of a ServiceAccount', () => {
     expect(asked).toEqual(['two']);
   });
 
+  it.each(['ES256', 'ES384', 'PS256', 'EdDSA'] as const)(
+    'signed by a key of the cluster for %s → a token',
+    async (algorithm) => {
+      const key = aKey(algorithm);
+      current = async () => ({ issuer: CLUSTER, keys: [readKey({ ...key.jwk, kid: 'other' })] });
+      expect((await request(await sign(key, claims(), { kid: 'other' }))).status).toBe(200);
+    },
+  );
+
   it('while the issuer was never read → 503 with Retry-After; other clients are served', async () => {
     const assertion = await signed();
     current = () => Promise.reject(clusterIssuerUnavailable('unreachable'));
@@ -173,7 +191,7 @@ describe('the token of a ServiceAccount', () => {
     return { iat: exp - lifetime, nbf: exp - lifetime, exp };
   }
 
-  function accountOf({ namespace = 'shop', name = 'reports', uid = UID }): object {
+  function accountOf({ namespace = 'shop', name = 'reports', uid = UID }: Partial<Record<string, unknown>>): object {
     return {
       sub: `system:serviceaccount:${namespace}:${name}`,
       'kubernetes.io': { namespace, serviceaccount: { name, uid } },
