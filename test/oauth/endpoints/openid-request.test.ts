@@ -3,6 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
+  asksForAccount,
+  asksForSignIn,
   isAbout,
   isAboutAnyone,
   isSilent,
@@ -78,6 +80,7 @@ describe('the parameters of OpenID Connect', () => {
     ['a nonce', { nonce: ' n-0S6_ü+%&= ' }, { nonce: ' n-0S6_ü+%&= ' }],
     ['a nonce of 512 bytes', { nonce: 'é'.repeat(256) }, { nonce: 'é'.repeat(256) }],
     ['prompt none', { prompt: 'none' }, { prompt: ['none'] }],
+    ['prompt none between blanks', { prompt: ' none ' }, { prompt: ['none'] }],
     ['prompt none, repeated in the value', { prompt: 'none none' }, { prompt: ['none'] }],
     ['prompt login consent', { prompt: 'login consent' }, { prompt: ['login', 'consent'] }],
     ['prompt select_account login', { prompt: 'select_account  login' }, { prompt: ['select_account', 'login'] }],
@@ -136,7 +139,7 @@ describe('the parameters of OpenID Connect', () => {
       const sent = { nonce: 'n&=', prompt: 'consent login', max_age, login_hint: 'ada' };
       const openid = read(sent);
       expect(openid && openidParameters(openid)).toEqual(sent);
-      expect(openidParameters(NOTHING)).toEqual({});
+      expect(openidParameters(NOTHING)).toStrictEqual({});
     },
   );
 });
@@ -165,6 +168,35 @@ describe('a session', () => {
   ])('given max_age and a sign-in %s at the provider → the earlier time counts', (_when, age, expected) => {
     const session = Object.assign(ada(60_000), { upstreamAuthTime: NOW - age });
     expect(needsSignIn(aRequest({ maxAge: 60 }), session, NOW)).toBe(expected);
+  });
+
+  it.each([
+    ['does not say when it was → of any age', undefined, true],
+    ['says when it was → of that age', NOW - 60_000, false],
+  ])('given max_age and a sign-in at a provider that %s', (_what, upstreamAuthTime, expected) => {
+    const session = { ...ada(0), provider: 'corp', ...(upstreamAuthTime !== undefined && { upstreamAuthTime }) };
+    expect(needsSignIn(aRequest({ maxAge: 60 }), session, NOW)).toBe(expected);
+    expect(needsSignIn(aRequest({}), session, NOW)).toBe(false);
+  });
+
+  it.each<[AuthorizationSnapshot, boolean]>([
+    [aRequest(), false],
+    [aRequest({ prompt: ['consent'] }), false],
+    [aRequest({ prompt: ['consent', 'login'] }), true],
+  ])('given %j → whether the login page is asked for', (request, expected) => {
+    expect(asksForSignIn(request)).toBe(expected);
+  });
+
+  it.each([
+    [undefined, false],
+    ['', false],
+    ['login', false],
+    ['select_account', true],
+    ['login select_account', true],
+    ['select_accounts', false],
+  ])('given prompt %j, with openid and without → whether a person is to choose an account', (prompt, expected) => {
+    const values = new Map(prompt === undefined ? [] : [['prompt', [prompt]] as const]);
+    expect(asksForAccount(new Parameters(values))).toBe(expected);
   });
 
   it('given a hint → the answer is about its person alone', () => {
