@@ -503,6 +503,17 @@ describe('a proof that comes again', () => {
     const answer = await ask(FULL, MACHINE, proofOf(new DpopHolder()));
     expect([answer.status, answer.reason]).toEqual([429, 'namespace_state_full']);
     expect((await ask(JOB, MACHINE, proofOf(new DpopHolder()))).status).toBe(200);
+    // Until the mark has expired; a minute is counted as a whole.
+    grantry.clock.advance(2 * MINUTE);
+    expect((await ask(FULL, MACHINE, proofOf(new DpopHolder()))).status).toBe(200);
+  });
+
+  it('of which the store may have lost the mark → 503, and no token', async () => {
+    await restart({ wrapStores: (stores) => ({ ...stores, replays: { claim: async () => 'lost' as const } }) });
+    expect((await ask(JOB, MACHINE, proofOf(new DpopHolder()))).status).toBe(503);
+    const party = { ...WORKER, issuer: grantry.issuer, now: grantry.clock.now() };
+    const form = { ...MACHINE, ...asserted(await assertionOf(WORKER_KEY, party)) };
+    expect((await ask(WORKER, form, proofOf(new DpopHolder()))).status).toBe(503);
   });
 
   it('while the store is away → a token all the same, and this replica remembers the proof', async () => {
