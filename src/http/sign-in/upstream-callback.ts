@@ -46,7 +46,7 @@ async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
     callbackUrl: callbackUrl(flow, provider.name),
     parameters: new URL(request.url, flow.issuer).searchParams,
   };
-  const answer = (await flow.sources.source(provider.name)?.finish(returned)) ?? ({ outcome: 'unavailable' } as const);
+  const answer = (await flow.sources.source(provider.name)?.finish(returned)) ?? unreached(flow, provider);
   // A provider that throttles this server is unavailable: made-up codes must not keep it so.
   const isBelieved = answer.outcome !== 'invalid' && answer.outcome !== 'unavailable';
   if (isBelieved) await flow.loginLimit.refundCallback(address);
@@ -55,6 +55,10 @@ async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
     return refuseUnseen(flow, exchange, goal, 'sign_in_needed');
   }
   await welcome(flow, exchange, goal, { person: answer.person, provider });
+}
+
+function unreached({ sources }: SignInFlow, { name }: IdentityProvider): SourceAnswer {
+  return { outcome: 'unavailable', detail: sources.faultOf(name) };
 }
 
 /** @throws OAuthError as {@link startAgain}; the cookies of the departure are cleared in each case */
@@ -113,11 +117,16 @@ interface Refused {
   readonly provider: IdentityProvider;
   readonly reason?: VouchingRefusal;
   readonly person?: VouchedPerson;
+  /** See {@link OAuthErrorDetails.detail}. */
+  readonly detail?: string | undefined;
 }
 
 function refusalOf(answer: Exclude<SourceAnswer, { outcome: 'vouched' }>, provider: IdentityProvider): Refused {
   const { displayName } = provider;
-  if (answer.outcome !== 'refused') return { problem: { kind: answer.outcome, provider: displayName }, provider };
+  if (answer.outcome !== 'refused') {
+    const detail = answer.outcome === 'cancelled' ? undefined : answer.detail;
+    return { problem: { kind: answer.outcome, provider: displayName }, provider, detail };
+  }
   const { username, reason } = answer;
   return { problem: { kind: 'notPermitted', provider: displayName, username }, provider, reason };
 }
@@ -133,7 +142,7 @@ const REASON = {
 
 /** The login page again, with the request still open. What the provider wrote is in no page and no log. */
 function refuse(flow: SignInFlow, exchange: Exchange, goal: SignInGoal, refused: Refused): void {
-  const { problem, provider, person } = refused;
+  const { problem, provider, person, detail } = refused;
   const { reply, log, address } = exchange;
   const { kind } = problem;
   if (problem.kind === 'tooMany') {
@@ -144,6 +153,7 @@ function refuse(flow: SignInFlow, exchange: Exchange, goal: SignInGoal, refused:
   sendLoginPage(flow, exchange, goal, { status: STATUS[kind], username: '', problem });
   log.outcome = 'refused';
   log.reason = refused.reason ?? REASON[kind];
+  if (detail !== undefined) log.detail = detail;
   flow.audit.record({
     type: kind === 'notPermitted' ? 'person.refused' : 'login.failed',
     subject: person?.subject,

@@ -65,6 +65,8 @@ export async function depart(
   if (departure === undefined || departure === 'unavailable') {
     const problem = { kind: 'unavailable', provider: provider.displayName } as const;
     log.reason = 'upstream_unavailable';
+    const detail = flow.sources.faultOf(provider.name);
+    if (detail !== undefined) log.detail = detail;
     reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
     sendLoginPage(flow, exchange, goal, { status: 503, username: '', problem });
     return;

@@ -1,23 +1,18 @@
 // Sign-in by GitHub, which is no OpenID provider: the code of an OAuth app is redeemed, and its API is asked who the person is.
 
 import type * as OpenidClient from 'openid-client';
-import type {
-  Departure,
-  DepartureRequest,
-  IdentitySource,
-  Return,
-  SourceAnswer,
-} from '../../oauth/ports/identity-source.ts';
+import type { Departure, DepartureRequest, Return, SourceAnswer } from '../../oauth/ports/identity-source.ts';
 import type { GitHubProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
 import { addressIn, type Facts, isObject, nameIn, subjectOf, vouch } from './claims.ts';
-import { answerOfError, answerOfFault, type Reach, type SourceOptions } from './source.ts';
+import { type EndpointName, faultDetail, isCodeRefused } from './fault-detail.ts';
+import { answerOfError, answerOfFault, type Discovery, type Source, type SourceOptions } from './source.ts';
 import { UpstreamFetch } from './upstream-fetch.ts';
 
 const SCOPE = 'read:org user:email';
 const PAGE = 100;
 const PAGES_MAX = 10;
 
-export class GitHubSource implements IdentitySource {
+export class GitHubSource implements Source {
   #provider: GitHubProvider;
   readonly #credentials: ProviderCredentials;
   readonly #isClaimedElsewhere: SourceOptions['isClaimedElsewhere'];
@@ -34,7 +29,7 @@ export class GitHubSource implements IdentitySource {
   }
 
   /** Its endpoints are known; whether it can be reached shows when a person signs in. */
-  async discover(): Promise<Reach> {
+  async discover(): Promise<Discovery> {
     const client = await import('openid-client');
     const { clientId, clientSecret } = this.#credentials;
     const { site } = this.#addresses;
@@ -46,7 +41,19 @@ export class GitHubSource implements IdentitySource {
     const config = new client.Configuration(metadata, clientId, {}, client.ClientSecretPost(clientSecret ?? ''));
     config[client.customFetch] = this.#call;
     this.#loaded ??= { client, config };
-    return 'Reachable';
+    return { reach: 'Reachable' };
+  }
+
+  async verifyCredentials(callbackUrl: string): Promise<string | undefined> {
+    if (this.#loaded === undefined) return undefined;
+    const { client, config } = this.#loaded;
+    const parameters = { code: client.randomState(), redirect_uri: callbackUrl };
+    try {
+      await client.genericGrantRequest(config, 'authorization_code', parameters);
+      return undefined;
+    } catch (fault) {
+      return isCodeRefused(fault) ? undefined : faultDetail(fault, this.#nameOf);
+    }
   }
 
   follow(provider: GitHubProvider): void {
@@ -91,7 +98,7 @@ export class GitHubSource implements IdentitySource {
       return await this.#judge(tokens.access_token);
     } catch (fault) {
       if (error !== null && fault instanceof client.AuthorizationResponseError) return answerOfError(error);
-      return answerOfFault(fault);
+      return answerOfFault(fault, this.#nameOf);
     }
   }
 
@@ -160,16 +167,18 @@ export class GitHubSource implements IdentitySource {
       'x-github-api-version': '2022-11-28',
     };
     const response = await this.#fetch.fetch(`${this.#addresses.api}${path}`, { headers });
-    if (response.status !== 200) throw new Error('GitHub has refused a call of its API');
+    if (response.status !== 200) throw new Error('GitHub has refused a call of its API', { cause: response });
     return await response.json();
   }
+
+  readonly #nameOf: EndpointName = (url) => (url?.startsWith(this.#addresses.api) ? 'the API' : 'the token endpoint');
 
   /** GitHub answers a faulty request for a token with status 200. */
   readonly #call: OpenidClient.CustomFetch = async (url, { method, headers, body }) => {
     const response = await this.#fetch.fetch(url, { method, headers, body: body as URLSearchParams });
     const text = await response.text();
     const status = response.status === 200 && isError(text) ? 400 : response.status;
-    return new Response(text, { status, headers: [...response.headers] });
+    return Object.defineProperty(new Response(text, { status, headers: [...response.headers] }), 'url', { value: url });
   };
 }
 

@@ -7,7 +7,7 @@ import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts
 import { issuerOf } from '../../oauth/registry/identity-sources.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
 import { sourceOf } from './index.ts';
-import type { Reach, Source } from './source.ts';
+import type { Discovery, Reach, Source } from './source.ts';
 
 /** Between two discoveries of a provider that is reached, in milliseconds. */
 const EVERY = 600_000;
@@ -32,6 +32,8 @@ interface Held {
   /** Undefined without credentials. */
   readonly source: Source | undefined;
   reach: ProviderReport['reach'];
+  /** Why the provider was not reached, or does not accept this client; undefined when all is well. */
+  detail: string | undefined;
   failures: number;
   /** When to discover next, and when the provider was reached last; epoch milliseconds. */
   nextAt: number;
@@ -49,6 +51,13 @@ export interface IdentityProvidersOptions {
   readonly clock: Clock;
   /** Called after the calls of a provider for one step. */
   readonly observe: (call: ProviderCall) => void;
+  /** Called when what came of reaching a provider differs from before. */
+  readonly onDiscovered: (provider: string, discovery: Discovery) => void;
+  /**
+   * The callback address of a provider, where its credentials are to be tried at once; undefined where the first sign-in
+   * shows whether they are right.
+   */
+  readonly tryCredentials?: ((provider: string) => string) | undefined;
   /** Called when a person signed in without some groups because of their names; once an hour and provider. */
   readonly onGroupsLeftOut: (provider: string, count: number) => void;
 }
@@ -64,13 +73,18 @@ export interface ProviderCall {
 
 export class IdentityProviders {
   readonly #clock: Clock;
+  readonly #onDiscovered: IdentityProvidersOptions['onDiscovered'];
+  readonly #tryCredentials: IdentityProvidersOptions['tryCredentials'];
   readonly #observe: IdentityProvidersOptions['observe'];
   readonly #onGroupsLeftOut: IdentityProvidersOptions['onGroupsLeftOut'];
   readonly #providers: () => readonly IdentityProvider[];
   #followed: readonly IdentityProvider[] = [];
   #held: ReadonlyMap<string, Held> = new Map();
 
-  constructor({ providers, clock, observe, onGroupsLeftOut }: IdentityProvidersOptions) {
+  constructor(options: IdentityProvidersOptions) {
+    const { providers, clock, observe, onGroupsLeftOut } = options;
+    this.#onDiscovered = options.onDiscovered;
+    this.#tryCredentials = options.tryCredentials;
     this.#observe = observe;
     this.#onGroupsLeftOut = onGroupsLeftOut;
     this.#providers = providers;
@@ -117,6 +131,11 @@ export class IdentityProviders {
         return answer;
       },
     };
+  }
+
+  /** Why a provider was not reached at the last attempt; undefined where it was. */
+  faultOf(name: string): string | undefined {
+    return this.#now().get(name)?.detail;
   }
 
   /** The providers that are not suspended, in their order. */
@@ -168,6 +187,7 @@ export class IdentityProviders {
       provider,
       source,
       reach: 'NotObserved' as const,
+      detail: undefined,
       overageAt: Number.NEGATIVE_INFINITY,
       leftOutAt: Number.NEGATIVE_INFINITY,
     });
@@ -202,7 +222,7 @@ export class IdentityProviders {
   async #discover(held: Held, source: Source): Promise<void> {
     held.isDiscovering = true;
     const started = performance.now();
-    const reach = await source.discover();
+    const { reach, detail } = await this.#reached(held, source);
     this.#note(held.provider, 'discovery', { started, isFailed: reach !== 'Reachable' });
     held.isDiscovering = false;
     const now = this.#clock.now();
@@ -212,7 +232,18 @@ export class IdentityProviders {
     if (isReached) held.reachedAt = now;
     // Another issuer may be another party: nothing known of the former one is used.
     else if (reach === 'IssuerMismatch' || now - held.reachedAt > STALE_MAX) source.forget();
+    const isNews = reach !== held.reach || detail !== held.detail;
     held.reach = reach;
+    held.detail = detail;
+    if (isNews) this.#onDiscovered(held.provider.name, { reach, detail });
+  }
+
+  /** The credentials are tried with the first discovery that succeeds, and again until they are accepted. */
+  async #reached(held: Held, source: Source): Promise<Discovery> {
+    const discovery = await source.discover();
+    const isTried = held.reach === 'Reachable' && held.detail === undefined;
+    if (discovery.reach !== 'Reachable' || this.#tryCredentials === undefined || isTried) return discovery;
+    return { reach: 'Reachable', detail: await source.verifyCredentials(this.#tryCredentials(held.provider.name)) };
   }
 }
 

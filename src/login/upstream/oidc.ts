@@ -2,16 +2,11 @@
 // openid-client makes and checks the messages; it is loaded when a provider of this type is first discovered.
 
 import type * as OpenidClient from 'openid-client';
-import type {
-  Departure,
-  DepartureRequest,
-  IdentitySource,
-  Return,
-  SourceAnswer,
-} from '../../oauth/ports/identity-source.ts';
+import type { Departure, DepartureRequest, Return, SourceAnswer } from '../../oauth/ports/identity-source.ts';
 import type { OidcProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
 import { type Claims, completed, factsOf, hasRequiredClaims, lacksMapped, vouch } from './claims.ts';
-import { answerOfError, answerOfFault, type Reach, type SourceOptions } from './source.ts';
+import { type EndpointName, faultDetail, isCodeRefused } from './fault-detail.ts';
+import { answerOfError, answerOfFault, type Discovery, type Source, type SourceOptions } from './source.ts';
 import { isPermitted, UpstreamFetch } from './upstream-fetch.ts';
 
 /** How far the clock of the provider may be from ours, seconds. */
@@ -27,7 +22,7 @@ interface Discovered {
   readonly client: typeof OpenidClient;
 }
 
-export class OidcSource implements IdentitySource {
+export class OidcSource implements Source {
   #provider: OidcProvider;
   readonly #credentials: ProviderCredentials;
   readonly #isClaimedElsewhere: SourceOptions['isClaimedElsewhere'];
@@ -44,16 +39,36 @@ export class OidcSource implements IdentitySource {
   }
 
   /** Fetches the metadata. Where that fails what was known before stands. */
-  async discover(): Promise<Reach> {
+  async discover(): Promise<Discovery> {
     const client = await import('openid-client');
-    const metadata = await this.#metadata(client);
-    if (typeof metadata === 'string') return metadata;
-    const text = JSON.stringify(metadata);
+    const found = await this.#metadata(client);
+    if ('reach' in found) return found;
+    const text = JSON.stringify(found.metadata);
     // Another Configuration would fetch the same keys again.
-    if (this.#discovered?.text === text) return 'Reachable';
-    const config = this.#configure(client, metadata);
-    this.#discovered = { text, config, client };
-    return 'Reachable';
+    if (this.#discovered?.text !== text) {
+      this.#discovered = { text, config: this.#configure(client, found.metadata), client };
+    }
+    return { reach: 'Reachable' };
+  }
+
+  async verifyCredentials(callbackUrl: string): Promise<string | undefined> {
+    if (this.#discovered === undefined) return undefined;
+    const { client, config } = this.#discovered;
+    const code = { code: client.randomState(), code_verifier: client.randomPKCECodeVerifier() };
+    try {
+      await client.genericGrantRequest(config, 'authorization_code', { ...code, redirect_uri: callbackUrl });
+    } catch (fault) {
+      if (!isCodeRefused(fault)) return faultDetail(fault, this.#nameOf);
+    }
+    const { jwks_uri = '' } = config.serverMetadata();
+    try {
+      const answer = await this.#fetch.fetch(jwks_uri, {});
+      if (answer.status !== 200) throw new Error('an identity provider has no key set', { cause: answer });
+      const { keys } = (await answer.json()) as { readonly keys?: unknown };
+      return Array.isArray(keys) && keys.length > 0 ? undefined : 'the key set has no keys';
+    } catch (fault) {
+      return faultDetail(fault, this.#nameOf);
+    }
   }
 
   follow(provider: OidcProvider): void {
@@ -104,7 +119,7 @@ export class OidcSource implements IdentitySource {
     } catch (fault) {
       const { AuthorizationResponseError } = this.#discovered.client;
       if (error !== null && fault instanceof AuthorizationResponseError) return answerOfError(error);
-      return answerOfFault(fault);
+      return answerOfFault(fault, this.#nameOf);
     }
   }
 
@@ -128,14 +143,17 @@ export class OidcSource implements IdentitySource {
 
   #judge(claims: Claims): SourceAnswer {
     const facts = factsOf(claims, this.#provider);
-    if (facts === undefined) return { outcome: 'invalid' };
+    if (facts === undefined)
+      return { outcome: 'invalid', detail: `the ID token has no usable ${this.#provider.subjectClaim}` };
     if (!hasRequiredClaims(claims, this.#provider)) {
       return { outcome: 'refused', reason: 'person_not_permitted', username: facts.username };
     }
     return vouch(facts, this.#provider, this.#isClaimedElsewhere);
   }
 
-  async #metadata(client: typeof OpenidClient): Promise<OpenidClient.ServerMetadata | Reach> {
+  async #metadata(
+    client: typeof OpenidClient,
+  ): Promise<Discovery | { readonly metadata: OpenidClient.ServerMetadata }> {
     const { issuer } = this.#provider;
     const execute = this.#allowsPlain ? [client.allowInsecureRequests] : [];
     try {
@@ -145,17 +163,21 @@ export class OidcSource implements IdentitySource {
       });
       const { issuer: named, ...rest } = found.serverMetadata();
       // The library compares addresses; an ID token is compared by its characters.
-      if (named !== issuer) return 'IssuerMismatch';
+      if (named !== issuer) return otherIssuer(named);
       const addresses = ENDPOINTS.map((name) => rest[name]);
       const [authorization, token, , keys] = addresses;
-      if (authorization === undefined || token === undefined || keys === undefined) return 'DiscoveryFailed';
+      if (authorization === undefined || token === undefined || keys === undefined) {
+        return { reach: 'DiscoveryFailed', detail: 'the discovery document lacks an endpoint' };
+      }
       const arePermitted = addresses.every(
         (address) => address === undefined || isPermitted(address, { allowsPlain: this.#allowsPlain }),
       );
-      return arePermitted ? plain(found.serverMetadata()) : 'DiscoveryFailed';
+      if (arePermitted) return { metadata: plain(found.serverMetadata()) };
+      return { reach: 'DiscoveryFailed', detail: 'the discovery document has an endpoint without TLS' };
     } catch (fault) {
       const isOther = fault instanceof client.ClientError && fault.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
-      return isOther ? 'IssuerMismatch' : 'DiscoveryFailed';
+      if (isOther) return otherIssuer((fault.cause as { readonly body?: Claims }).body?.issuer);
+      return { reach: 'DiscoveryFailed', detail: faultDetail(fault, this.#nameOf) };
     }
   }
 
@@ -175,8 +197,23 @@ export class OidcSource implements IdentitySource {
     return config;
   }
 
+  readonly #nameOf: EndpointName = (url) => {
+    const metadata = this.#discovered?.config.serverMetadata();
+    if (metadata === undefined || url === undefined) return 'the discovery document';
+    if (url === metadata.jwks_uri) return 'the key set';
+    if (url === metadata.userinfo_endpoint) return 'userinfo';
+    return url === metadata.token_endpoint ? 'the token endpoint' : 'the discovery document';
+  };
+
   readonly #call: OpenidClient.CustomFetch = async (url, { method, headers, body }) =>
     (await this.#fetch.fetch(url, { method, headers, body: body as string | URLSearchParams })) as unknown as Response;
+}
+
+/** The issuer of the document is shown where it can be one. */
+function otherIssuer(named: unknown): Discovery {
+  const isShown = typeof named === 'string' && /^https?:\/\/[!-~]{1,80}$/.test(named);
+  const detail = isShown ? `the document names the issuer ${named}` : 'the document names another issuer';
+  return { reach: 'IssuerMismatch', detail };
 }
 
 /** Without the helper methods that openid-client adds. */

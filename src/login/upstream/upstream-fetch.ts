@@ -12,9 +12,16 @@ const AT_ONCE = 32;
 
 /** The provider was not reached, answered with a fault of its own, or has too many calls already. */
 export class UpstreamUnavailableError extends Error {
-  constructor(cause?: unknown) {
+  /** The address that was called. */
+  readonly url: string;
+  /** Of the answer; undefined where there was none. */
+  readonly status: number | undefined;
+
+  constructor(url: string, { cause, status }: { readonly cause?: unknown; readonly status?: number } = {}) {
     super('the identity provider is unavailable', { cause });
     this.name = 'UpstreamUnavailableError';
+    this.url = url;
+    this.status = status;
   }
 }
 
@@ -44,7 +51,7 @@ export class UpstreamFetch {
    */
   async fetch(url: string, init: RequestInit): Promise<Response> {
     if (!isPermitted(url, this.#options)) throw new Error('an address of an identity provider is not secure');
-    if (this.#running >= AT_ONCE) throw new UpstreamUnavailableError();
+    if (this.#running >= AT_ONCE) throw new UpstreamUnavailableError(url);
     this.#running += 1;
     try {
       return await this.#fetch(url, init);
@@ -63,18 +70,20 @@ export class UpstreamFetch {
     const dispatcher = await this.#connections();
     const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
     const response = await fetch(url, { ...init, dispatcher, signal, redirect: 'manual' }).catch((error) => {
-      throw new UpstreamUnavailableError(error);
+      throw new UpstreamUnavailableError(url, { cause: error });
     });
     const { status, headers } = response;
     if (status === 429 || status >= 500) {
       await response.body?.cancel();
-      throw new UpstreamUnavailableError();
+      throw new UpstreamUnavailableError(url, { status });
     }
     if (status >= 300 && status < 400) {
       await response.body?.cancel();
       throw new Error('an identity provider redirects no call of a server');
     }
-    return new Response(await bounded(response), { status, headers: unencoded(headers) });
+    const read = new Response(await bounded(url, response), { status, headers: unencoded(headers) });
+    // A response that is made has no address of its own.
+    return Object.defineProperty(read, 'url', { value: url });
   }
 
   async #connections(): Promise<Dispatcher> {
@@ -93,7 +102,7 @@ export class UpstreamFetch {
 }
 
 /** The body, read to its end. @throws Error above the bound */
-async function bounded(response: Response): Promise<Uint8Array> {
+async function bounded(url: string, response: Response): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
@@ -103,7 +112,7 @@ async function bounded(response: Response): Promise<Uint8Array> {
       chunks.push(chunk);
     }
   } catch (error) {
-    throw new UpstreamUnavailableError(error);
+    throw new UpstreamUnavailableError(url, { cause: error });
   }
   if (length > BODY_BYTES_MAX) throw new Error('the answer of an identity provider is too large');
   return Buffer.concat(chunks);

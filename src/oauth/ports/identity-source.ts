@@ -50,7 +50,7 @@ export interface Return {
 /** Why a person who is known to the provider may not sign in. */
 export type VouchingRefusal = 'person_not_permitted' | 'email_not_verified' | 'groups_overage' | 'too_many_groups';
 
-/** What came of a sign-in at a provider. */
+/** What came of a sign-in at a provider. `detail`: what failed, for the log line only; no text of the provider. */
 export type SourceAnswer =
   | {
       readonly outcome: 'vouched';
@@ -63,9 +63,9 @@ export type SourceAnswer =
   /** The person, or the provider in the person's place, did not finish it. */
   | { readonly outcome: 'cancelled' }
   /** The provider cannot be reached, or says that it cannot answer now. */
-  | { readonly outcome: 'unavailable' }
+  | { readonly outcome: 'unavailable'; readonly detail?: string | undefined }
   /** The answer cannot be believed, or has no use. */
-  | { readonly outcome: 'invalid' }
+  | { readonly outcome: 'invalid'; readonly detail?: string | undefined }
   | { readonly outcome: 'refused'; readonly reason: VouchingRefusal; readonly username: string };
 
 /** One identity provider. */

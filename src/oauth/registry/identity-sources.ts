@@ -11,6 +11,8 @@ export interface IdentitySources {
   provider(name: string): IdentityProvider | undefined;
   /** Where people of a provider sign in; undefined while it is suspended or has no credentials, and for an unknown name. */
   source(name: string): IdentitySource | undefined;
+  /** Why a provider was not reached at the last attempt, for the log line only; undefined where it was. */
+  faultOf(name: string): string | undefined;
   /**
    * Notes what a provider says of a person now.
    * @returns the person; undefined for one who may hold nothing now

@@ -126,6 +126,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
     processMetrics: true,
     brand,
     mutualTls,
+    triesCredentials: true,
     ...(redis !== undefined && { store: redis.probe, readiness: [redis.readiness] }),
   });
   const alerts = redis && alertDelivery({ redis, server, settings, log: processLog.log });

@@ -14,6 +14,7 @@ import { tokenEndpoint } from '../../http/protocol/token.ts';
 import { userinfoEndpoint } from '../../http/protocol/userinfo.ts';
 import type { Endpoint } from '../../http/server/endpoint.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
+import { callbackUrl } from '../../http/sign-in/upstream-departure.ts';
 import { BlockedPeople } from '../../login/blocked-people.ts';
 import { Blocks } from '../../login/blocks.ts';
 import { Everyone } from '../../login/everyone.ts';
@@ -66,7 +67,7 @@ export interface ClientPorts {
 
 /** Everyone who can sign in, and where. @param stores with records that this server has sealed */
 function peopleOf(
-  { owners: users, blocks = new Blocks(), registry, clock, log }: TokenServerOptions,
+  { owners: users, blocks = new Blocks(), registry, clock, log, settings, triesCredentials }: TokenServerOptions,
   { persons, sessions, watermarks }: Stores,
   { upstreamDuration, upstreamErrors }: Metrics,
   audit: Audit,
@@ -78,6 +79,11 @@ function peopleOf(
       upstreamDuration.observe({ provider, step }, seconds);
       if (isFailed) upstreamErrors.inc({ provider, step });
     },
+    onDiscovered: (provider, { reach, detail }) => {
+      if (detail === undefined) log.info({ provider }, 'the identity provider is reached');
+      else log.warn({ provider, reach, detail }, 'people cannot sign in by the identity provider');
+    },
+    tryCredentials: triesCredentials ? (name) => callbackUrl(settings, name) : undefined,
     onGroupsLeftOut: (provider, count) => log.warn({ provider, count }, 'groups were left out because of their names'),
   });
   const blocked = new BlockedPeople({
@@ -96,6 +102,7 @@ function peopleOf(
     list: () => providers.list(),
     provider: (name) => providers.provider(name),
     source: (name) => providers.source(name),
+    faultOf: (name) => providers.faultOf(name),
     remember: (person, provider) => everyone.remember(person, provider),
   };
   return { owners: everyone, sources, providers };

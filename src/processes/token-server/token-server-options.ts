@@ -86,6 +86,8 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly clock: Clock;
   /** The first one makes handles, all are accepted; at least one. */
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
+  /** Whether the credentials at identity providers are tried with a made-up code, before a person signs in; not by default. */
+  readonly triesCredentials?: boolean;
   /** Of the pages. */
   readonly brand: Brand;
   /** Undefined where mutual TLS is off. */

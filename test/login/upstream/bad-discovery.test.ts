@@ -36,6 +36,7 @@ async function reportOf(): Promise<unknown> {
     clock: new TestClock(),
     providers: () => served,
     observe: () => {},
+    onDiscovered: () => {},
     onGroupsLeftOut: () => {},
   });
   sources.discover();

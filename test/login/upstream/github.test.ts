@@ -144,7 +144,7 @@ describe('what a person keeps from view', () => {
 
   it('its addresses, which GitHub then answers 404 → invalid', async () => {
     delete github.api['/user/emails'];
-    expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
+    expect((await signIn()).outcome).toMatchObject({ outcome: 'invalid' });
   });
 
   it('no primary address, an odd one, entries that are none → no address', async () => {
@@ -173,14 +173,14 @@ describe('another person', () => {
 describe('an answer that cannot be used → invalid', () => {
   it('an error with status 200', async () => {
     github.token = { error: 'bad_verification_code', error_description: 'The code passed is incorrect or expired.' };
-    expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
+    expect((await signIn()).outcome).toMatchObject({ outcome: 'invalid' });
   });
 
   it.each(['incorrect_client_credentials', 'redirect_uri_mismatch', 'unverified_user_email'])(
     'the error %s with status 200',
     async (error) => {
       github.token = { error, error_description: 'x', error_uri: 'https://docs.github.com/' };
-      expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
+      expect((await signIn()).outcome).toMatchObject({ outcome: 'invalid' });
       expect(github.asked).toEqual([]);
     },
   );
@@ -192,15 +192,15 @@ describe('an answer that cannot be used → invalid', () => {
     ['that is a list', []],
   ])('a user %s', async (_case, user) => {
     github.api['/user'] = user;
-    expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
+    expect((await signIn()).outcome).toMatchObject({ outcome: 'invalid' });
   });
 
   it('a refused token, and a list that is none', async () => {
     github.token = { access_token: 'other', token_type: 'bearer' };
-    expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
+    expect((await signIn()).outcome).toMatchObject({ outcome: 'invalid' });
     github.token = { access_token: 'gho_1', token_type: 'bearer' };
     github.api['/user/orgs'] = { message: 'no' };
-    expect((await signIn()).outcome).toEqual({ outcome: 'invalid' });
+    expect((await signIn()).outcome).toMatchObject({ outcome: 'invalid' });
   });
 });
 

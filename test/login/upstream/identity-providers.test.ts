@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IdentityProviders, type ProviderCall } from '../../../src/login/upstream/identity-providers.ts';
+import type { Discovery } from '../../../src/login/upstream/source.ts';
 import type { IdentityProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { TestClock } from '../../grantry.ts';
 import { until } from '../../until.ts';
@@ -20,6 +21,7 @@ const REQUEST = {
 let upstream: ScriptedProvider;
 let clock: TestClock;
 const calls: ProviderCall[] = [];
+const discovered: [provider: string, discovery: Discovery][] = [];
 const leftOut: [provider: string, count: number][] = [];
 let served: readonly IdentityProvider[];
 let sources: IdentityProviders;
@@ -29,10 +31,12 @@ beforeEach(async () => {
   clock = new TestClock();
   served = [];
   leftOut.length = 0;
+  discovered.length = 0;
   sources = new IdentityProviders({
     clock,
     providers: () => served,
     observe: (call) => void calls.push(call),
+    onDiscovered: (...report) => void discovered.push(report),
     onGroupsLeftOut: (...report) => void leftOut.push(report),
   });
 });
@@ -245,6 +249,76 @@ describe('a person whose groups are too many for the token', () => {
   it('→ not reported of the next generation', () => {
     serve([corp({ generation: 2, scopes: ['openid'] })]);
     expect(isOverage()).toBe(false);
+  });
+});
+
+describe('what came of a discovery', () => {
+  const REFUSED = 'the token endpoint answered invalid_client';
+  const answerToken = (error: string) =>
+    upstream.answers.set('/token', (_request, response) => json(response, { error }, 400));
+  /** Serves a provider whose credentials are tried. */
+  async function serveTried(): Promise<void> {
+    sources.close();
+    sources = new IdentityProviders({
+      clock,
+      providers: () => served,
+      observe: () => {},
+      onDiscovered: (...report) => void discovered.push(report),
+      tryCredentials: (name) => `https://login.example.com/login/callback/${name}`,
+      onGroupsLeftOut: () => {},
+    });
+    serve([corp()]);
+    await settled(1);
+  }
+  async function discoverAgain(milliseconds: number): Promise<void> {
+    const before = asked();
+    clock.advance(milliseconds);
+    sources.discover();
+    await settled(before + 1);
+  }
+
+  it('→ reported once, and again when it differs; known until then', async () => {
+    upstream.answers.set(METADATA, (_request, response) => json(response, {}, 404));
+    serve([corp()]);
+    await settled(1);
+    await discoverAgain(5_000);
+    const away = 'the discovery document answered status 404';
+    expect(discovered.splice(0)).toEqual([['corp', { reach: 'DiscoveryFailed', detail: away }]]);
+    expect(sources.faultOf('corp')).toBe(away);
+    upstream.answers.clear();
+    await discoverAgain(10_000);
+    await discoverAgain(600_000);
+    expect(discovered).toEqual([['corp', { reach: 'Reachable', detail: undefined }]]);
+    expect([sources.faultOf('corp'), sources.faultOf('none')]).toEqual([undefined, undefined]);
+  });
+
+  it('whose credentials are not tried → asks the token endpoint nothing', async () => {
+    serve([corp()]);
+    await settled(1);
+    expect(upstream.asked.get('/token')).toBeUndefined();
+  });
+
+  it('whose credentials are tried and refused → reported, tried again until they are accepted, and then not again', async () => {
+    answerToken('invalid_client');
+    await serveTried();
+    expect(discovered.splice(0)).toEqual([['corp', { reach: 'Reachable', detail: REFUSED }]]);
+    answerToken('invalid_grant');
+    await discoverAgain(600_000);
+    expect(discovered.splice(0)).toEqual([['corp', { reach: 'Reachable', detail: undefined }]]);
+    const tried = upstream.asked.get('/token');
+    await discoverAgain(600_000);
+    expect(upstream.asked.get('/token')).toBe(tried);
+    expect(discovered).toEqual([]);
+  });
+
+  it('with other credentials → tried again at once', async () => {
+    answerToken('invalid_grant');
+    await serveTried();
+    answerToken('invalid_client');
+    const credentials = { clientId: 'grantry', clientSecret: 'another', authorities: undefined };
+    serve([corp({ credentials, generation: 2 })]);
+    await settled(2);
+    expect(discovered.at(-1)).toEqual(['corp', { reach: 'Reachable', detail: REFUSED }]);
   });
 });
 

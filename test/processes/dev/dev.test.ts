@@ -2,8 +2,9 @@ import { chmod, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
+import { json, ScriptedProvider } from '../../login/upstream/scripted-provider.ts';
 import { folderOfTest, machineClient } from '../../manifests/a-folder.ts';
 import { until } from '../../until.ts';
 import { endProcesses, GrantryProcess, grantry, post, shell, startDev, takenPort } from '../grantry-process.ts';
@@ -96,6 +97,33 @@ describe('grantry dev at its start', () => {
     await writeFile(join(folder, 'dex.yaml'), provider('http://dex.example'));
     await grantry.printed(/dex\.yaml:7 \(document 1, spec\.oidc\.issuer\): InvalidManifest/);
     expect(grantry.output).not.toContain('of-dex');
+  });
+
+  it('given an identity provider that cannot be used → the cause on one line at the start and at each change, without a secret', async () => {
+    const upstream = await ScriptedProvider.start();
+    onTestFinished(() => upstream.stop());
+    const answerToken = (error: string) =>
+      upstream.answers.set('/token', (_request, response) => json(response, { error }, 400));
+    const provider = (issuer: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: corp}\nspec:\n  type: OIDC\n  clientSecretRef: {name: corp}\n  oidc: {issuer: '${issuer}'}\n`;
+    const secret = (value: string) =>
+      `apiVersion: v1\nkind: Secret\nmetadata: {name: corp}\ntype: grantry.dev/identity-provider\nstringData: {client-id: grantry, client-secret: ${value}}\n`;
+    answerToken('invalid_client');
+    const folder = await folderOfTest({
+      ...CLIENT,
+      'corp.yaml': provider(upstream.issuer),
+      'secret.yaml': secret('wrong-secret'),
+    });
+    const { grantry } = await startDev(folder, [], { environment: { GRANTRY_LOG_FORMAT: 'pretty' } });
+    const unusable = (detail: string) =>
+      new RegExp(`people cannot sign in by the identity provider provider="corp" .*detail="${detail}`);
+    await grantry.printed(unusable('the token endpoint answered invalid_client'));
+    answerToken('invalid_grant');
+    await writeFile(join(folder, 'secret.yaml'), secret('right-secret'));
+    await grantry.printed(/the identity provider is reached provider="corp"/);
+    await writeFile(join(folder, 'corp.yaml'), provider(`${upstream.issuer}/`));
+    await grantry.printed(unusable(`the document names the issuer ${upstream.issuer}"`));
+    expect(grantry.output).not.toMatch(/(wrong|right)-secret/);
   });
 
   it('takes the first free admin port, and readiness says so there', async () => {

@@ -79,6 +79,42 @@ it('tries to sign in → counted by provider, method and outcome; calls of the p
   await until('the failed discovery is counted', failed);
 });
 
+it.each<[string, () => void, number, string]>([
+  [
+    'a wrong secret',
+    () => refusesCodes({ error: 'invalid_client' }),
+    502,
+    'the token endpoint answered invalid_client',
+  ],
+  [
+    'a token endpoint that is unavailable',
+    () => void upstream.answers.set('/token', (_request, response) => json(response, {}, 503)),
+    503,
+    'the token endpoint answered status 503',
+  ],
+])('a sign-in that fails by %s → the cause in its log line', async (_what, arrange, status, detail) => {
+  const world = await aWorld({ clients: [WEB], providers: [corp()] });
+  arrange();
+  expect((await signIn(world)).status).toBe(status);
+  expect(world.logs().findLast(({ route }) => route === 'login-callback')).toMatchObject({
+    outcome: 'refused',
+    detail,
+  });
+});
+
+it('a provider that was not reached → the cause in the log line of who wants to go there', async () => {
+  upstream.metadata = { issuer: 'https://other.example' };
+  const world = await aWorld({ clients: [WEB], providers: [] });
+  await world.setProviders([corp()]).catch(() => {});
+  const detail = 'the document names the issuer https://other.example';
+  await until('the discovery failed', () => world.logs().some((line) => line.detail === detail));
+  await signIn(world).catch(() => {});
+  expect(world.logs().findLast(({ route }) => route !== undefined)).toMatchObject({
+    reason: 'upstream_unavailable',
+    detail,
+  });
+});
+
 it.each<[string, string, number, (text: string) => unknown]>([
   [
     'an error in the callback',
