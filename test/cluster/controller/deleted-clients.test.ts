@@ -116,6 +116,7 @@ async function inNewTeam(): Promise<{ install: ClientInstall; team: string; cont
 
 it.each([
   ['another controller', { apiVersion: 'apps/v1', kind: 'Deployment' }],
+  ['an object of another kind of grantry', { ...OAUTH_CLIENT, kind: 'ProtectedResource' }],
   ['an OAuthClient of another API group', { ...OAUTH_CLIENT, apiVersion: 'example.com/v1' }],
 ])('a Secret of a deleted client that %s owns → adopted with its value and its owner', async (_, kind) => {
   const { install, team, controller } = await inNewTeam();

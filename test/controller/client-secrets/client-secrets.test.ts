@@ -58,6 +58,8 @@ class Install {
   whileRead: (() => void) | undefined;
   /** What happens while a verifier Secret is read. */
   whileVerifiersRead = () => {};
+  /** The client as the API server has it, where the watch of clients is behind. */
+  present: KubernetesObject | undefined;
   /** Where the watch of the release namespace stands still; undefined: it follows. */
   watched: readonly KubernetesObject[] | undefined;
   /** What happens once, while a verifier Secret is on its way to the API server. */
@@ -92,6 +94,7 @@ class Install {
         ...UNPLAYED,
         get: async (resource, at) => {
           const found = this.#of(resource, at.namespace).get(objectKey(at));
+          if (resource.kind === OAUTH_CLIENTS.kind) return this.present ?? found;
           if (resource.kind === SECRETS.kind && at.namespace === RELEASE) this.whileVerifiersRead();
           if (resource.kind !== SECRETS.kind || at.namespace !== TEAM) return found;
           this.reads.push(at.name);
@@ -108,6 +111,10 @@ class Install {
         },
         apply: (resource, object) => this.#arrived(resource, object),
         delete: async (resource, at) => {
+          const { uid, resourceVersion } = this.#of(resource, at.namespace).get(objectKey(at))?.metadata ?? {};
+          if (uid !== undefined && (uid !== at.uid || (at.resourceVersion ?? resourceVersion) !== resourceVersion)) {
+            return 'changed';
+          }
           if (at.namespace === RELEASE) this.kept.push('deleted');
           this.#of(resource, at.namespace).delete(objectKey(at));
           return 'deleted';
@@ -437,6 +444,46 @@ it('a name that is taken, also in the moment in which it is written → ends not
   install.secrets.delete(`${TEAM}/web-oauth`);
   await vi.advanceTimersByTimeAsync(1000);
   expect([install.accepted, install.errors]).toEqual([['3~', '2~'], []]);
+});
+
+it('a cut beside a Secret of another owner, which the watch alone still has → requeued, and what is accepted stays', async () => {
+  await renamed({ secretName: 'taken' });
+  install.secrets.put({ metadata: { namespace: TEAM, name: 'taken' } });
+  await vi.advanceTimersByTimeAsync(1000);
+  const { accepted, looks } = install;
+  const requested = (rotateNow: string) => ({
+    metadata: { namespace: TEAM, name: 'web', annotations: { 'grantry.dev/rotate-now': rotateNow } },
+  });
+  const cached = install.clients.get(`${TEAM}/web`) as KubernetesObject;
+  const { annotations } = requested('later').metadata;
+  install.present = { ...cached, metadata: { ...cached.metadata, annotations } };
+  install.clients.put(requested('earlier'));
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(install.looks - looks).toBeGreaterThan(2);
+  expect([install.accepted, install.errors]).toEqual([accepted, []]);
+  install.present = undefined;
+  install.clients.put(requested('later'));
+  await vi.advanceTimersByTimeAsync(1000);
+  expect([install.stored.handled.rotateNow, install.errors]).toEqual(['later', []]);
+});
+
+it.each([
+  ['another writer takes over after it was read → stays', { labels: {} }, true],
+  ['gets an annotation after it was read → is removed by the next reconcile', { annotations: { note: 'n' } }, false],
+])('a former Secret that %s', async (_, changed, stays) => {
+  await renamed({ secretName: 'other' });
+  await vi.advanceTimersByTimeAsync(HOUR);
+  install.namesItsManager('other');
+  await vi.advanceTimersByTimeAsync(22 * HOUR);
+  expect(install.accepted).toEqual(['3', '2~']);
+  // First the Secret that the client names is read, then the former one.
+  install.whileRead = () => {
+    install.whileRead = () => install.secrets.put({ metadata: { namespace: TEAM, name: 'web-oauth', ...changed } });
+  };
+  await vi.advanceTimersByTimeAsync(2 * HOUR);
+  expect([install.whileRead, install.accepted, install.errors]).toEqual([undefined, ['3'], []]);
+  expect(install.secrets.get(`${TEAM}/web-oauth`) !== undefined).toBe(stays);
+  expect(install.said).not.toContain('SecretLeftAlone');
 });
 
 it('a former name that is given again before the other one is noted as written → each Secret has a value of its own', async () => {
