@@ -68,6 +68,18 @@ describe('what the replicas report of a provider', () => {
     expect(observed([replica('a')], last(1))).toEqual(['False Pending', 'Unknown NotObserved']);
   });
 
+  it.each<[string, readonly ReplicaProviders[]]>([
+    ['one that reports an older generation', [replica('a', 'Reachable', 1)]],
+    ['one that reports an older generation beside a silent one', [replica('a', 'Reachable', 1), replica('b')]],
+    ['one that knows none beside a silent one', [{ name: 'a', providers: new Map() }, replica('b')]],
+    [
+      'one that reports an older generation beside one that has this one',
+      [replica('a', 'Reachable', 1), replica('b', 'Reachable')],
+    ],
+  ])('given a provider that was Programmed and %s → Pending', (_, reports) => {
+    expect(observed(reports, { conditions: [condition('Programmed', 'True', 'Programmed')] })[0]).toBe('False Pending');
+  });
+
   it('given many replicas that are behind → three names and a number', () => {
     const { programmed } = observationOf(
       CORP,

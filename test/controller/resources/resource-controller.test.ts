@@ -19,6 +19,7 @@ class World {
   readonly events: string[] = [];
   readonly granted: string[] = [];
   observation: Observation = { outcome: 'NotObserved' };
+  queries = 0;
   writes = 0;
   reconciles = 0;
   readonly controller = new ResourceController({
@@ -31,7 +32,12 @@ class World {
     }),
     sources: { resources: this.resources, policies: this.policies, namespaces: this.namespaces },
     install: { issuer: ISSUER, className: 'default', releaseNamespace: 'grantry-system', defaultPolicy: 'Baseline' },
-    observed: { observe: async () => this.observation },
+    observed: {
+      observe: async () => {
+        this.queries += 1;
+        return this.observation;
+      },
+    },
     onGrantsChanged: (keys) => this.granted.push(...keys),
     record: ({ regarding, type, reason }) => this.events.push(`${regarding.metadata.name} ${type} ${reason}`),
     clock: { now: Date.now },
@@ -52,10 +58,14 @@ class World {
     return this.resources.put({ metadata: { name, namespace: 'team', ...metadata }, spec });
   }
 
-  serves(generation: number): void {
-    const resources = new Map([['uid-notes', { generation }]]);
-    const state = { clients: new Map(), resources, keyIds: new Set<string>() };
-    this.observation = { outcome: 'Observed', replicas: [{ name: 'pod-1', state }] };
+  /** @param generations of each replica; undefined: it does not answer */
+  serves(...generations: readonly (number | undefined)[]): void {
+    const replicas = generations.map((generation, index) => {
+      const resources = new Map(generation === undefined ? [] : [['uid-notes', { generation }]]);
+      const state = { clients: new Map(), resources, keyIds: new Set<string>() };
+      return { name: `pod-${index}`, state: generation === undefined ? undefined : state };
+    });
+    this.observation = { outcome: 'Observed', replicas };
   }
 
   async conditions(name: string): Promise<readonly string[]> {
@@ -157,6 +167,43 @@ it('given a replica that serves an older generation → Pending after a second, 
     ...['Accepted=True Accepted', 'Programmed=True Programmed', 'Ready=True Ready'],
   ]);
   expect(world.events).toEqual([]);
+});
+
+it('given a new generation of a resource that was Programmed, and a replica that serves the former one → Pending, Programmed once it follows', async () => {
+  world.serves(1);
+  world.put('notes', {});
+  world.controller.start();
+  expect(await world.conditions('notes')).toContain('Programmed=True Programmed');
+  // The status is reconciled as it comes back.
+  expect([world.reconciles, world.queries]).toEqual([2, 1]);
+  world.put('notes', { displayName: 'Notes' }, { generation: 2 });
+  await vi.advanceTimersByTimeAsync(1200);
+  expect(await world.conditions('notes')).toContain('Programmed=False Pending');
+  world.serves(2);
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(await world.conditions('notes')).toContain('Programmed=True Programmed');
+  expect(world.resources.get('team/notes')?.status).toMatchObject({ observedGeneration: 2 });
+});
+
+it.each([
+  ['of this generation, and no replica that answers → stays', 2, [undefined, undefined], 'True Programmed'],
+  ['of this generation, one that answers and one that does not → stays', 2, [2, undefined], 'True Programmed'],
+  ['of this generation, and one that serves an older one → Pending', 2, [1], 'False Pending'],
+  [
+    'of this generation, one that serves an older one and one that does not answer → Pending',
+    2,
+    [1, undefined],
+    'False Pending',
+  ],
+  ['of the former generation, and no replica that answers → Pending', 1, [undefined], 'False Pending'],
+])('given a status of a former leader %s', async (_, observedGeneration, generations, expected) => {
+  world.serves(...generations);
+  world.put('notes', {}, { generation: 2 });
+  const last = { type: 'Programmed', status: 'True', reason: 'Programmed', message: 'As it was.', observedGeneration };
+  world.resources.put({ metadata: { name: 'notes', namespace: 'team' }, status: { conditions: [last] } });
+  world.controller.start();
+  await vi.advanceTimersByTimeAsync(1200);
+  expect(await world.conditions('notes')).toContain(`Programmed=${expected}`);
 });
 
 it('given a holder that is deleted → the next one is Ready', async () => {
