@@ -85,13 +85,14 @@ export class UserLists {
     this.#lists.delete(key);
   }
 
-  /** Serves the lists as they are now, all at once. */
-  merge(): void {
+  /** Serves the lists as they are now, all at once. @returns the users that count */
+  merge(): readonly LocalUser[] {
     const lists = [...this.#lists].sort(([, a], [, b]) => byRank(a.rank, b.rank));
     const { users, blocks, leftOut, isWhole: isMergedWhole } = merged(lists.map(([, list]) => list));
     this.#leftOut = new Map(lists.flatMap(([key], index) => (leftOut[index] ? [[key, leftOut[index]]] : [])));
     this.blocks.replace(blocks);
     this.users.replace(users, isMergedWhole && lists.every(([, { isKnown }]) => isKnown));
+    return users;
   }
 
   /** By key, the first user of a list that does not count, as of the last {@link merge}. */
@@ -144,7 +145,8 @@ export function merged(lists: readonly ListContent[]): MergedLists {
   return { users, blocks: list, leftOut, isWhole };
 }
 
-function byRank(a: ListRank, b: ListRank): number {
+/** Orders lists: those that count before others come first. */
+export function byRank(a: ListRank, b: ListRank): number {
   if (a.createdAt !== b.createdAt) return a.createdAt - b.createdAt;
   return a.name < b.name ? -1 : 1;
 }

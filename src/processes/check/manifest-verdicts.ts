@@ -19,14 +19,12 @@ import type { References } from '../../admission/references/references.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
 import { ungrantedReferences } from '../../admission/resources/resource-grants.ts';
-import type { Block } from '../../login/blocks.ts';
-import type { LocalUser } from '../../login/local/local-users.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { manifestReferences, type ReferenceOptions } from '../../manifests/references.ts';
 import { GRANT_TYPES } from '../../oauth/grants/index.ts';
-import { unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
+import { type UsersList, unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
 
 /** How a folder is judged. */
 export interface JudgeOptions {
@@ -75,10 +73,8 @@ export interface ManifestVerdicts {
   readonly files: readonly string[];
   /** Broken files whose last good state is used. */
   readonly staleFiles: readonly string[];
-  /** The users in Secrets of any namespace; undefined when there is no such Secret. */
-  readonly users: readonly LocalUser[] | undefined;
-  /** The blocks in those Secrets. */
-  readonly blocks: readonly Block[];
+  /** The lists of people in Secrets of any namespace, valid or not. */
+  readonly userLists: readonly UsersList[];
   /** The number of users in Secrets and bare files without a fault. */
   readonly userCount: number;
 }
@@ -166,9 +162,8 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     ],
     files: set.files,
     staleFiles: set.staleFiles,
-    users: users.given ? users.users : undefined,
-    blocks: users.blocks,
-    userCount: users.users.length + bare.count,
+    userLists: users.lists,
+    userCount: users.count + bare.count,
   };
 }
 

@@ -3,10 +3,16 @@
 import { REVOKED_UNTIL } from '../../admission/clients/revoked-until.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
 import { USERS_SECRET } from '../../admission/references/secret-parts.ts';
-import type { Block } from '../../login/blocks.ts';
-import { type LocalUser, UsersFileError } from '../../login/local/local-users.ts';
+import { UsersFileError } from '../../login/local/local-users.ts';
 import { isUser, type UserEntry } from '../../login/local/user-entry.ts';
-import { type ListContent, merged, WHY_LEFT_OUT } from '../../login/local/user-lists.ts';
+import {
+  byRank,
+  type ListContent,
+  type ListRank,
+  type ListReading,
+  merged,
+  WHY_LEFT_OUT,
+} from '../../login/local/user-lists.ts';
 import { parseUsers } from '../../login/local/users-yaml.ts';
 import type { UserFile } from '../../manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../manifests/objects.ts';
@@ -26,58 +32,69 @@ export interface UsersContext {
   readonly providers: ReadonlySet<string>;
 }
 
-/**
- * The users and blocks of these Secrets, in order: of two with one name the first counts. Of a Secret with a fault only the
- * blocks that can be read count.
- */
+/** What a Secret in the folder says of people. */
+export interface UsersList {
+  /** The uid of the Secret. */
+  readonly key: string;
+  readonly rank: ListRank;
+  readonly reading: ListReading;
+}
+
+const NO_TEXT = new UsersFileError(`The Secret has no text under ${USERS_KEY}.`);
+
+/** The lists in these Secrets, and how many users they have together. */
 export function usersIn(
   secrets: readonly ManifestObject[],
   { now, providers }: UsersContext,
 ): {
-  readonly users: readonly LocalUser[];
-  readonly blocks: readonly Block[];
+  readonly lists: readonly UsersList[];
+  readonly count: number;
   readonly faults: readonly ManifestFault[];
   /** One for each Secret that shuts people out by a time that is ahead, and for each with a block of no provider. */
   readonly advisories: readonly ManifestFault[];
-  /** Whether there is a users Secret at all, valid or not. */
-  readonly given: boolean;
 } {
   const faults: ManifestFault[] = [];
   const advisories: ManifestFault[] = [];
-  const found = secrets.filter(({ manifest }) => manifest.type === USERS_TYPE);
-  const lists: (ListContent & { readonly secret: ManifestObject })[] = [];
-  for (const secret of found) {
-    const refuse = (message: string) =>
-      faults.push({ place: secret.locate(placeOf(secret)), reason: 'InvalidUsers', message });
-    const value = readSecretValue(secret.manifest, USERS_KEY, true);
-    if (value.outcome !== 'found') {
-      refuse(`The Secret has no text under ${USERS_KEY}.`);
+  const lists = secrets
+    .filter(({ manifest }) => manifest.type === USERS_TYPE)
+    .map((secret) => ({ secret, key: secret.uid, rank: secret, reading: readingOf(secret) }))
+    .sort((a, b) => byRank(a.rank, b.rank));
+  const { users, leftOut } = merged(lists.map(({ reading }) => contentOf(reading)));
+  for (const [position, { secret, reading }] of lists.entries()) {
+    const place = secret.locate(placeOf(secret));
+    const refuse = (message: string) => faults.push({ place, reason: 'InvalidUsers', message });
+    const left = leftOut[position];
+    if (left !== undefined) {
+      refuse(`users[${left.index}] does not count, nor others like it: ${WHY_LEFT_OUT[left.reason]}.`);
+    }
+    if (reading instanceof UsersFileError) {
+      refuse(reading.message);
       continue;
     }
-    try {
-      const parsed = parseUsers(value.value);
-      lists.push({ secret, entries: parsed });
-      const named = shutOut(parsed, now).slice(0, MAX_NAMED);
-      const message = named.map((one) => `users[${one.index}].${FIELD}: ${one.message}`).join(' ');
-      const place = secret.locate(placeOf(secret));
-      if (message !== '') advisories.push({ place, reason: REVOKED_UNTIL, message });
-      const unknown = blocksOfNone(parsed, providers).slice(0, MAX_NAMED).join(' ');
-      if (unknown !== '') advisories.push({ place, reason: 'IdentityProviderNotFound', message: unknown });
-    } catch (error) {
-      if (!(error instanceof UsersFileError)) throw error;
-      const { blocks = [], reserved } = error.denials;
-      lists.push({ secret, entries: blocks, reserved });
-      refuse(error.message);
-    }
+    const named = shutOut(reading, now).slice(0, MAX_NAMED);
+    const message = named.map((one) => `users[${one.index}].${FIELD}: ${one.message}`).join(' ');
+    if (message !== '') advisories.push({ place, reason: REVOKED_UNTIL, message });
+    const unknown = blocksOfNone(reading, providers).slice(0, MAX_NAMED).join(' ');
+    if (unknown !== '') advisories.push({ place, reason: 'IdentityProviderNotFound', message: unknown });
   }
-  const { users, blocks, leftOut } = merged(lists);
-  for (const [position, { secret }] of lists.entries()) {
-    const left = leftOut[position];
-    if (left === undefined) continue;
-    const message = `users[${left.index}] does not count, nor others like it: ${WHY_LEFT_OUT[left.reason]}.`;
-    faults.push({ place: secret.locate(placeOf(secret)), reason: 'InvalidUsers', message });
+  return { lists, count: users.length, faults, advisories };
+}
+
+function readingOf({ manifest }: ManifestObject): ListReading {
+  const value = readSecretValue(manifest, USERS_KEY, true);
+  if (value.outcome !== 'found') return NO_TEXT;
+  try {
+    return parseUsers(value.value);
+  } catch (error) {
+    if (error instanceof UsersFileError) return error;
+    throw error;
   }
-  return { users, blocks, faults, advisories, given: found.length > 0 };
+}
+
+/** What is counted of a list here: nothing is known of what one with a fault had before. */
+function contentOf(reading: ListReading): ListContent {
+  if (!(reading instanceof UsersFileError)) return { entries: reading };
+  return { entries: reading.denials.blocks ?? [], reserved: reading.denials.reserved };
 }
 
 /**

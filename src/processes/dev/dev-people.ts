@@ -1,25 +1,35 @@
 // The users of `grantry dev`.
 
 import { createHash } from 'node:crypto';
-import { Blocks } from '../../login/blocks.ts';
+import type { Blocks } from '../../login/blocks.ts';
 import { hashPassword, type LocalUser, type LocalUsers } from '../../login/local/local-users.ts';
-import { merged } from '../../login/local/user-lists.ts';
+import { UserLists } from '../../login/local/user-lists.ts';
 import type { ManifestVerdicts } from '../check/manifest-verdicts.ts';
 import { StartError } from '../config/start-error.ts';
 
 /** Users of Secrets and of `--user`, else `demo` if the server is for this machine only. */
 export class DevPeople {
-  readonly users: LocalUsers;
-  readonly blocks = new Blocks();
-  readonly #given: readonly LocalUser[];
+  readonly #lists: UserLists;
+  /** The keys of the Secrets that were there last. */
+  #keys: readonly string[] = [];
   readonly #demoAllowed: boolean;
+  readonly #isGiven: boolean;
   #demo: LocalUser | undefined;
   #present: readonly LocalUser[] = [];
 
   constructor(users: LocalUsers, given: readonly LocalUser[], demoAllowed: boolean) {
-    this.users = users;
-    this.#given = given;
+    this.#lists = new UserLists({ users });
+    this.#lists.put(OPTIONS, BEFORE_SECRETS, given);
+    this.#isGiven = given.length > 0;
     this.#demoAllowed = demoAllowed;
+  }
+
+  get users(): LocalUsers {
+    return this.#lists.users;
+  }
+
+  get blocks(): Blocks {
+    return this.#lists.blocks;
   }
 
   get names(): readonly string[] {
@@ -30,18 +40,26 @@ export class DevPeople {
     return this.#demo !== undefined && this.#present.includes(this.#demo);
   }
 
-  /** Serves the users and blocks of Secrets; the users are undefined when there is no users Secret. */
-  async replace({ users: ofSecrets, blocks }: Pick<ManifestVerdicts, 'users' | 'blocks'>): Promise<void> {
-    const { users } = merged([{ entries: this.#given }, { entries: [...(ofSecrets ?? []), ...blocks] }]);
-    this.#present = users;
-    if (ofSecrets === undefined && this.#given.length === 0 && this.#demoAllowed) {
-      this.#demo ??= await userOf('demo:demo');
-      this.#present = [this.#demo];
-    }
-    this.blocks.replace(blocks);
-    this.users.replace(this.#present);
+  /** Serves the lists of Secrets; of one with a fault, what it had before, less what it takes away. */
+  async replace({ userLists }: Pick<ManifestVerdicts, 'userLists'>): Promise<void> {
+    const keys = userLists.map(({ key }) => key);
+    for (const key of this.#keys) if (!keys.includes(key)) this.#lists.delete(key);
+    this.#keys = keys;
+    for (const { key, rank, reading } of userLists) this.#lists.put(key, rank, reading);
+    if (!this.#isGiven) this.#lists.put(OPTIONS, BEFORE_SECRETS, await this.#demoFor(userLists));
+    this.#present = this.#lists.merge();
+  }
+
+  async #demoFor(userLists: ManifestVerdicts['userLists']): Promise<readonly LocalUser[]> {
+    if (userLists.length > 0 || !this.#demoAllowed) return [];
+    this.#demo ??= await userOf('demo:demo');
+    return [this.#demo];
   }
 }
+
+/** The list of the command line. A Secret has a uid, which is not empty. */
+const OPTIONS = '';
+const BEFORE_SECRETS = { createdAt: Number.NEGATIVE_INFINITY, name: '' };
 
 /** A user from `name:password`. @throws StartError when one of the two is missing */
 export async function userOf(text: string): Promise<LocalUser> {
