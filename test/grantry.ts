@@ -25,6 +25,7 @@ import { Resources } from '../src/oauth/registry/resources.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
 import type { VerificationKey } from '../src/oauth/values/jwk.ts';
+import type { AddressLookup } from '../src/outbound/name-lookup.ts';
 import type { FetchSettings } from '../src/processes/config/fetch-config.ts';
 import type { MtlsSettings } from '../src/processes/config/mtls-config.ts';
 import { createLog } from '../src/processes/log/log.ts';
@@ -91,6 +92,8 @@ export interface GrantryOptions {
   readonly dpopNonce?: NonceRule;
   /** From where key sets may be fetched. Default: public addresses. */
   readonly fetch?: Partial<FetchSettings>;
+  /** Of the hosts that clients name. Default: as a server. */
+  readonly lookup?: AddressLookup;
   /** Default: one that cannot be read. */
   readonly clusterIssuer?: ClusterIssuer<VerificationKey>;
   readonly timeouts?: Partial<HttpTimeouts>;
@@ -317,6 +320,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     clock,
     random,
     owners,
+    ...(options.lookup && { lookup: options.lookup }),
     ...(options.blocks && { blocks: options.blocks }),
     peppers: [pepper],
     clusterIssuer: options.clusterIssuer ?? {

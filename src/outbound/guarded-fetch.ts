@@ -56,8 +56,8 @@ export interface GuardedFetchOptions {
   readonly reachable: ReachableAddresses;
   /** PEM certificates of authorities that are trusted beside those of Node; undefined for none. */
   readonly authorities: string | undefined;
-  /** Default: that of the name servers, and of the system. */
-  readonly lookup?: AddressLookup;
+  /** Default: that of the hosts file and the name servers. */
+  readonly lookup?: AddressLookup | undefined;
   /** Milliseconds; default 2000. */
   readonly limit?: number;
 }

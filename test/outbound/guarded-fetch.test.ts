@@ -141,7 +141,7 @@ describe('where the host lies', () => {
     expect(await faultOf(guardedFetch({ lookup: async () => [] }).json(host.uri()))).toBe('name_unresolved');
   });
 
-  it('given the lookup of the system → localhost is found, and refused', async () => {
+  it('given no other lookup → localhost is found in the hosts file, and refused', async () => {
     const fetch = new GuardedFetch({ reachable: new ReachableAddresses([]), authorities: undefined });
     expect(await faultOf(fetch.json(`https://localhost:${host.port}/`))).toBe('address_refused');
   });

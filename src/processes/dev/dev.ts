@@ -10,6 +10,7 @@ import { ManifestFolder } from '../../manifests/manifest-folder.ts';
 import { memoryStores } from '../../memory/stores.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
+import { systemLookup } from '../../outbound/name-lookup.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
 import { ConfigurationError, readSettings, type Settings, type VariableTexts } from '../config/config.ts';
@@ -120,6 +121,7 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
     clock: systemClock,
     random: systemRandom,
     peppers: await peppersOf(settings, state),
+    lookup: systemLookup,
     clusterIssuer: await DevAccountIssuer.open(state),
     log: processLog.log,
     logDropped: processLog.dropped,

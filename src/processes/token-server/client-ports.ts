@@ -142,7 +142,13 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     : UNLIMITED_STATE;
   const { grants, replays } = stores;
   const marks = new ReplayMarks({ replays, fallback: memoryReplays(clock), limits, audit });
-  const keySets = assembleKeySets({ settings: settings.fetch, clock, metrics, log: options.log });
+  const keySets = assembleKeySets({
+    settings: settings.fetch,
+    lookup: options.lookup,
+    clock,
+    metrics,
+    log: options.log,
+  });
   const certificates = mutualTls?.judge;
   const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer, certificates };
   const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
@@ -153,7 +159,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   const delivery = new LogoutDelivery({
     registry,
     tokens: new LogoutTokens({ issuer, clock, random, endOfTick: setImmediate }),
-    fetch: guardedFetch(settings.fetch),
+    fetch: guardedFetch(settings.fetch, options.lookup),
     metrics,
     audit,
   });

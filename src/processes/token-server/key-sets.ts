@@ -10,22 +10,26 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import type { VerificationKey } from '../../oauth/values/jwk.ts';
 import { GuardedFetch } from '../../outbound/guarded-fetch.ts';
 import { PublishedKeySets } from '../../outbound/key-sets.ts';
+import type { AddressLookup } from '../../outbound/name-lookup.ts';
 import type { FetchReport } from '../../outbound/published-set.ts';
 import { ReachableAddresses } from '../../outbound/reachable-addresses.ts';
 import type { FetchSettings } from '../config/fetch-config.ts';
 import { StartError } from '../config/start-error.ts';
+import { faultMembers } from './fetch-faults.ts';
 
 export interface KeySetsOptions {
   readonly settings: FetchSettings;
+  /** Default: that of the hosts file and the name servers. */
+  readonly lookup?: AddressLookup | undefined;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
 
 /** The key sets of all clients of a token server. @throws StartError for a file of authorities that cannot be used */
-export function assembleKeySets({ settings, clock, metrics, log }: KeySetsOptions): KeySets<VerificationKey> {
+export function assembleKeySets({ settings, lookup, clock, metrics, log }: KeySetsOptions): KeySets<VerificationKey> {
   return new PublishedKeySets({
-    fetch: guardedFetch(settings),
+    fetch: guardedFetch(settings, lookup),
     clock,
     onFetch: (report) => {
       metrics.keySetFetches.inc({ outcome: report.outcome });
@@ -35,21 +39,14 @@ export function assembleKeySets({ settings, clock, metrics, log }: KeySetsOption
 }
 
 /** What calls hosts that clients name; each has slots of its own. @throws StartError as {@link assembleKeySets} */
-export function guardedFetch({ networks, caFile }: FetchSettings): GuardedFetch {
+export function guardedFetch({ networks, caFile }: FetchSettings, lookup?: AddressLookup): GuardedFetch {
   const authorities = caFile === undefined ? undefined : authoritiesIn(caFile);
-  return new GuardedFetch({ reachable: new ReachableAddresses(networks), authorities });
+  return new GuardedFetch({ reachable: new ReachableAddresses(networks), authorities, lookup });
 }
 
 function logChange({ host, outcome, error }: FetchReport, log: Logger): void {
   if (outcome === 'fetched') log.info({ host }, 'the key set of a client is fetched again');
-  else log.warn({ host, outcome, cause: codeOf(error) }, 'the key set of a client cannot be fetched');
-}
-
-/** The code of what a socket, a lookup or TLS threw; its message could hold what a host sent. */
-function codeOf(error: unknown): string | undefined {
-  const cause = error instanceof Error ? (error.cause ?? error) : undefined;
-  const code = (cause as NodeJS.ErrnoException | undefined)?.code;
-  return typeof code === 'string' ? code : undefined;
+  else log.warn({ host, outcome, ...faultMembers(error) }, 'the key set of a client cannot be fetched');
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;

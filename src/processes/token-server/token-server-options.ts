@@ -13,6 +13,7 @@ import type { ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
 import type { Clock, People, Random, Stores } from '../../oauth/ports/ports.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { VerificationKey } from '../../oauth/values/jwk.ts';
+import type { AddressLookup } from '../../outbound/name-lookup.ts';
 import type { FetchSettings } from '../config/fetch-config.ts';
 import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import type { ClientUsage } from './client-usage.ts';
@@ -92,6 +93,8 @@ export interface TokenServerOptions extends AdminSideOptions {
   readonly brand: Brand;
   /** Undefined where mutual TLS is off. */
   readonly mutualTls?: MutualTls | undefined;
+  /** Of the hosts that clients name. Default: that of the hosts file and the name servers. */
+  readonly lookup?: AddressLookup;
   /** The issuer of ServiceAccount tokens. */
   readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** Records issued tokens and refusals for the controller; undefined without one. */

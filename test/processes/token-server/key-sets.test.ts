@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Metrics } from '../../../src/http/metrics/metrics.ts';
+import { type AddressLookup, nameLookup } from '../../../src/outbound/name-lookup.ts';
 import type { FetchSettings } from '../../../src/processes/config/fetch-config.ts';
 import { StartError } from '../../../src/processes/config/start-error.ts';
 import { createLog } from '../../../src/processes/log/log.ts';
@@ -33,13 +34,13 @@ beforeEach(() => {
   lines = [];
 });
 
-function keySetsOf(settings: Partial<FetchSettings>) {
+function keySetsOf(settings: Partial<FetchSettings>, lookup?: AddressLookup) {
   const log = createLog('info', { write: (line) => void lines.push(JSON.parse(line)) });
-  return assembleKeySets({ settings: { networks: [], caFile: undefined, ...settings }, clock, metrics, log });
+  return assembleKeySets({ settings: { networks: [], caFile: undefined, ...settings }, lookup, clock, metrics, log });
 }
 
-function fileOf(text: string): string {
-  const file = join(folder, 'ca.crt');
+function fileOf(text: string, name = 'ca.crt'): string {
+  const file = join(folder, name);
   writeFileSync(file, text);
   return file;
 }
@@ -85,6 +86,39 @@ describe('the networks and authorities of the configuration', () => {
     expect(thrown).toBeInstanceOf(StartError);
     expect((thrown as StartError).code).toBe(2);
     expect((thrown as StartError).message).toContain('GRANTRY_FETCH_CA_FILE');
+  });
+});
+
+describe('a name of the hosts file', () => {
+  const named = (address: string) =>
+    nameLookup({ nameServers: ['127.0.0.1:1'], hostsFile: fileOf(`${address} keys.keys.test keys\n`, 'hosts') });
+  const uri = (name = 'keys.keys.test') => `https://${name}:${host.port}/jwks.json`;
+
+  it('given the address of a host → its keys', async () => {
+    const keySets = keySetsOf({ networks: LOOPBACK, caFile: fileOf(host.authority) }, named('127.0.0.1'));
+    const keys = await keySets.keysAt(uri(), 'one');
+    expect(keys.map(({ kid }) => kid)).toEqual(['one']);
+  });
+
+  it('given an address that may not be reached → 503, and a line that names the remedy', async () => {
+    const keySets = keySetsOf({ networks: LOOPBACK }, named('169.254.169.254'));
+    await expect(keySets.keysAt(uri(), 'one')).rejects.toMatchObject({ detail: 'address_refused' });
+    const detail = expect.stringContaining('GRANTRY_FETCH_NETWORKS');
+    expect(lines).toMatchObject([{ level: 'warn', outcome: 'address_refused', detail }]);
+  });
+
+  it('given a short name that it lacks → 503, and a line that names the remedy', async () => {
+    const keySets = keySetsOf({ networks: LOOPBACK }, named('127.0.0.1'));
+    await expect(keySets.keysAt(uri('reports'), 'one')).rejects.toMatchObject({ detail: 'name_unresolved' });
+    const detail = expect.stringContaining('NAME.NAMESPACE.svc.cluster.local');
+    expect(lines).toMatchObject([{ outcome: 'name_unresolved', cause: 'ENOTFOUND', detail }]);
+  });
+
+  it('given name servers that cannot be reached → 503, and a line without a remedy', async () => {
+    const keySets = keySetsOf({ networks: LOOPBACK }, named('127.0.0.1'));
+    await expect(keySets.keysAt(uri('reports.keys.test'), 'one')).rejects.toMatchObject({ detail: 'name_unresolved' });
+    expect(lines).toMatchObject([{ outcome: 'name_unresolved', cause: 'ECONNREFUSED' }]);
+    expect(lines[0]).not.toHaveProperty('detail');
   });
 });
 
