@@ -162,6 +162,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     fetch: guardedFetch(settings.fetch, options.lookup),
     metrics,
     audit,
+    log: options.log,
   });
   const logouts = new SessionLogouts({ stores, delivery, clock, log: options.log });
   const signIn = assembleSignIn({

@@ -90,6 +90,11 @@ async function ended(world: World, outcome: string): Promise<void> {
   });
 }
 
+/** The log lines about notices that failed. */
+function faultsIn(world: World) {
+  return world.logs().filter(({ msg }) => msg === 'a client cannot be notified of the end of a session');
+}
+
 describe('the host of a client', () => {
   it('given the end of a session that signed in to it → one POST with a logout token, and an audit line', async () => {
     const { notices, uri } = await aHost((response) => response.end());
@@ -138,6 +143,41 @@ describe('the host of a client', () => {
     await signOut(browser);
     await until('the try is counted', async () => (await countOf(world, 'failed')) === 1);
     expect(notices).toEqual([]);
+    expect(faultsIn(world)).toMatchObject([
+      {
+        level: 'warn',
+        clientId: OPENID.clientId,
+        host: new URL(uri).host,
+        outcome: 'address_refused',
+        detail: expect.stringContaining('GRANTRY_FETCH_NETWORKS'),
+      },
+    ]);
+    expect(JSON.stringify(faultsIn(world))).not.toContain('backchannel');
+  });
+
+  it('that fails → a log line for the first of tries that fail alike, and for the first after a notice that arrived', async () => {
+    let status = 500;
+    const { notices, uri } = await aHost((response) => void response.writeHead(status, { location: '/' }).end());
+    const { world, browser } = await aNoticeWorld(uri);
+    const tryAgain = async (tries: number) => {
+      world.advance(LONGEST_PAUSE);
+      await world.sweepLogouts();
+      await until(`try ${tries}`, async () => (await countOf(world, 'failed')) === tries);
+    };
+    await signOut(browser);
+    await until('the first try', async () => (await countOf(world, 'failed')) === 1);
+    status = 307;
+    await tryAgain(2);
+    expect(faultsIn(world).map(({ outcome }) => outcome)).toEqual(['status_refused']);
+    status = 200;
+    await ended(world, 'delivered');
+    status = 500;
+    const another = await signedIn(world);
+    await another.get(openidPath(world));
+    await signOut(another);
+    await until('the try of the second notice', async () => (await countOf(world, 'failed')) === 3);
+    expect(faultsIn(world).map(({ outcome }) => outcome)).toEqual(['status_refused', 'status_refused']);
+    expect(notices).toHaveLength(4);
   });
 
   it('given a person who signed in to 200 clients of a hostile tenant as well, none of which answers → its notice comes before any of those calls ends', async () => {
