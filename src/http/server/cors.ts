@@ -4,6 +4,8 @@
 import type { Endpoint } from './endpoint.ts';
 
 const EXPOSED = 'WWW-Authenticate, DPoP-Nonce, Retry-After, X-Request-Id';
+/** The last three are those of W3C Trace Context and Baggage, which tracing in a page adds to each of its requests. */
+const REQUEST_HEADERS = 'Authorization, Content-Type, DPoP, traceparent, tracestate, baggage';
 
 /** The CORS headers of every answer of an endpoint, errors included. */
 export function corsHeaders(
@@ -29,7 +31,7 @@ export function preflightHeaders(
   if (!allowed) return {};
   return {
     'access-control-allow-methods': Object.keys(endpoint.handlers).join(', '),
-    'access-control-allow-headers': 'Authorization, Content-Type, DPoP',
+    'access-control-allow-headers': REQUEST_HEADERS,
     'access-control-max-age': '600',
   };
 }

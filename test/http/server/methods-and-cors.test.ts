@@ -131,6 +131,8 @@ describe('CORS', () => {
     exposed: response.headers.get('access-control-expose-headers'),
     vary: response.headers.get('vary'),
   });
+  /** With those that a page adds whose requests are traced (W3C Trace Context, Baggage). */
+  const ALLOWED = 'Authorization, Content-Type, DPoP, traceparent, tracestate, baggage';
   const exposed = 'WWW-Authenticate, DPoP-Nonce, Retry-After, X-Request-Id';
 
   it.each(FORM_ENDPOINTS)('at %s answers a registered origin with itself, errors included', async (path) => {
@@ -163,7 +165,7 @@ describe('CORS', () => {
       headers: {
         origin: ORIGIN,
         'access-control-request-method': 'POST',
-        'access-control-request-headers': 'authorization,dpop',
+        'access-control-request-headers': 'authorization,baggage,dpop,traceparent,tracestate',
       },
     };
     const answer = await ask(path, preflight);
@@ -171,7 +173,7 @@ describe('CORS', () => {
     expect(await answer.text()).toBe('');
     expect(answer.headers.get('access-control-allow-origin')).toBe(ORIGIN);
     expect(answer.headers.get('access-control-allow-methods')).toBe('POST');
-    expect(answer.headers.get('access-control-allow-headers')).toBe('Authorization, Content-Type, DPoP');
+    expect(answer.headers.get('access-control-allow-headers')).toBe(ALLOWED);
     const foreign = await ask(path, {
       ...preflight,
       headers: { ...preflight.headers, origin: 'https://evil.example' },
@@ -191,7 +193,9 @@ describe('CORS', () => {
       const answer = await ask(path, init);
       expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     }
-    expect((await ask(path, { method: 'OPTIONS' })).headers.get('access-control-allow-methods')).toBe('GET');
+    const preflight = await ask(path, { method: 'OPTIONS' });
+    expect(preflight.headers.get('access-control-allow-methods')).toBe('GET');
+    expect(preflight.headers.get('access-control-allow-headers')).toBe(ALLOWED);
   });
 
   it('follows the registry without a restart', async () => {
