@@ -31,10 +31,13 @@ async function refusal(of: ReturnType<typeof verifier>, headers: Record<string, 
   }
 }
 
-function boundRequest({ htu = 'https://notes.example/notes', ...more }: Record<string, string | undefined> = {}) {
+function boundRequest(
+  { htu = 'https://notes.example/notes', ...more }: Record<string, string | undefined> = {},
+  madeAt = clock.now(),
+) {
   const token = issuer.token({ claims: { cnf: { jkt: holder.thumbprint } } });
   const ath = createHash('sha256').update(token).digest('base64url');
-  const dpop = holder.proof(htu, clock.now(), { claims: { htm: 'GET', ath, ...more } });
+  const dpop = holder.proof(htu, madeAt, { claims: { htm: 'GET', ath, ...more } });
   return { authorization: `DPoP ${token}`, dpop };
 }
 
@@ -102,6 +105,15 @@ it('a nonce of one replica counts at another with the secret of it, in the first
   for (const api of [replica(current), replica(strange, current)]) {
     expect(await refusal(api, withNonce())).toMatchObject({ status: 401, code: 'use_dpop_nonce' });
   }
+});
+
+it.each([-3_600_000, 3_600_000])('a proof of a clock that is %i ms off, with a nonce → passes, once', async (off) => {
+  const api = verifier();
+  const refused = await refusal(api, boundRequest({}, clock.now() + off));
+  expect(refused).toMatchObject({ status: 401, code: 'use_dpop_nonce' });
+  const again = boundRequest({ nonce: refused?.headers['dpop-nonce'] }, clock.now() + off);
+  expect(await refusal(api, again)).toBeUndefined();
+  expect(await refusal(api, again)).toMatchObject({ code: 'invalid_dpop_proof', reason: 'dpop_proof_replayed' });
 });
 
 describe('the records of proofs', () => {

@@ -13,7 +13,7 @@ export interface ReplayMark {
   readonly kind: 'client_assertion' | 'dpop_proof';
   /** Unique within its kind: an id of the credential together with that of its issuer or key. */
   readonly value: string;
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds: before that the credential was of no use. */
   readonly issuedAt: number;
   /** Epoch milliseconds: from then on the credential is refused for its age. */
   readonly expiresAt: number;

@@ -22,6 +22,8 @@ const MAC_CHARACTERS = 22;
 export interface PassingNonce {
   /** Whether a nonce made now is the same. */
   readonly isCurrent: boolean;
+  /** Epoch milliseconds: before that it does not pass. */
+  readonly passesFrom: number;
   /** Epoch milliseconds: from then on it does not pass. */
   readonly expiresAt: number;
 }
@@ -59,7 +61,11 @@ export class ProofNonces {
     const minute = Number.parseInt(text, 36);
     const current = minuteAt(now);
     if (minute < current - MINUTES_BEFORE || minute > current + MINUTES_AFTER) return undefined;
-    return { isCurrent: minute === current, expiresAt: MINUTE * (minute + MINUTES_BEFORE + 1) };
+    return {
+      isCurrent: minute === current,
+      passesFrom: MINUTE * (minute - MINUTES_AFTER),
+      expiresAt: MINUTE * (minute + MINUTES_BEFORE + 1),
+    };
   }
 }
 

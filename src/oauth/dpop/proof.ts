@@ -17,8 +17,8 @@ const PROOF_ALGORITHMS: readonly SigningAlgorithm[] = ['ES256', 'PS256', 'EdDSA'
 
 const PROOF_BYTES_MAX = 4096;
 const JTI_CHARACTERS_MAX = 256;
-/** How far `iat` may be from the clock: a nonce bounds the age of a proof by itself. */
-const TOLERANCE = { withNonce: 300_000, withoutNonce: 60_000 };
+/** How far `iat` may be from the clock, in milliseconds. Of a proof with a nonce the nonce is the time (RFC 9449 §4.3 check 11). */
+const TOLERANCE = 60_000;
 /** A mark outlasts its proof by this: the clock of a store may be ahead of that of a replica. */
 const CLOCK_DIFFERENCE = 5000;
 /** The keys of so many recent proofs are kept. */
@@ -41,7 +41,6 @@ export type ProofFault =
   | 'dpop_target_mismatch'
   | 'dpop_id_malformed'
   | 'dpop_time_malformed'
-  | 'dpop_time_out_of_range'
   | 'dpop_token_mismatch'
   | 'dpop_key_mismatch';
 
@@ -77,7 +76,7 @@ export interface JudgedProof {
 export interface ProofMark {
   /** Of this proof alone: the key, and the id that its holder gave it. */
   readonly value: string;
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds: its `iat`, or from when on its nonce passes where `iat` is another time. */
   readonly issuedAt: number;
   /** Epoch milliseconds: from then on the proof does not pass. */
   readonly expiresAt: number;
@@ -113,8 +112,7 @@ export class ProofJudge {
     if (!verifyJws(proof, holder.key, PROOF_ALGORITHMS)) return 'dpop_signature_invalid';
     this.#keys.set(proof.encodedHeader, holder);
 
-    const issuedAt = Math.floor(1000 * iat);
-    const time = judgeTime({ issuedAt, nonce }, expected);
+    const time = judgeTime({ iat, nonce }, expected);
     if (typeof time === 'string') return time;
     const { thumbprint } = holder;
     if (expected.accessToken !== undefined && !isHashOf(ath, expected.accessToken)) return 'dpop_token_mismatch';
@@ -122,7 +120,11 @@ export class ProofJudge {
     return {
       thumbprint,
       confirmation: keyConfirmation(thumbprint),
-      mark: { value: `${thumbprint}.${jti}`, issuedAt, expiresAt: time.expiresAt + CLOCK_DIFFERENCE },
+      mark: {
+        value: `${thumbprint}.${jti}`,
+        issuedAt: time.issuedAt,
+        expiresAt: time.expiresAt + CLOCK_DIFFERENCE,
+      },
       nonce: time.nonce,
     };
   }
@@ -143,27 +145,28 @@ function holderOf({ header }: Jwt): ProofKey | ProofFault {
   return typeof key === 'string' ? 'dpop_key_not_allowed' : { key, thumbprint: key.thumbprint };
 }
 
-/** When a proof stops passing, epoch milliseconds, and its nonce. */
+/** From when to when a proof passes, epoch milliseconds, and its nonce. */
 interface PassingTime {
+  readonly issuedAt: number;
   readonly expiresAt: number;
   readonly nonce: PassingNonce | undefined;
 }
 
 function judgeTime(
-  { issuedAt, nonce: sent }: { readonly issuedAt: number; readonly nonce: unknown },
+  { iat, nonce: sent }: { readonly iat: number; readonly nonce: unknown },
   { now, nonces }: ProofExpectations,
 ): PassingTime | ProofFault {
-  const distance = Math.abs(now - issuedAt);
+  const issuedAt = Math.floor(1000 * iat);
+  const isClockRight = Math.abs(now - issuedAt) <= TOLERANCE;
   if (sent === undefined) {
     if (nonces.rule === 'required') return 'dpop_nonce_missing';
     // A clock that is wrong by more is no fault of the key: by a nonce the proof counts all the same.
-    if (distance > TOLERANCE.withoutNonce) return 'dpop_clock_skewed';
-    return { expiresAt: issuedAt + TOLERANCE.withoutNonce + 1, nonce: undefined };
+    return isClockRight ? { issuedAt, expiresAt: issuedAt + TOLERANCE + 1, nonce: undefined } : 'dpop_clock_skewed';
   }
   const nonce = typeof sent === 'string' ? nonces.read(sent, now) : undefined;
   if (nonce === undefined) return 'dpop_nonce_unknown';
-  if (distance > TOLERANCE.withNonce) return 'dpop_time_out_of_range';
-  return { expiresAt: Math.min(issuedAt + TOLERANCE.withNonce + 1, nonce.expiresAt), nonce };
+  // Where a store lost its marks, the next proof of a right clock counts at once, and another one with a later nonce.
+  return { issuedAt: isClockRight ? issuedAt : nonce.passesFrom, expiresAt: nonce.expiresAt, nonce };
 }
 
 /** Compares as digests: the time does not reveal how much of a guess was right. */
