@@ -26,6 +26,7 @@ export const ASSERTION_REFUSALS = [
   'assertion_audience_mismatch',
   'assertion_expiry_missing',
   'assertion_expired',
+  'assertion_too_old',
   'assertion_lifetime_too_long',
   'assertion_not_yet_valid',
   'assertion_jti_missing',
@@ -114,20 +115,25 @@ interface Lifetime {
 }
 
 /**
- * From when to when an assertion may be used, or why it may not be now (RFC 7523 §3 items 4–6).
+ * From when to when an assertion may be used, or why it may not be now (RFC 7523 §3 items 4–6). Libraries choose `exp` for an
+ * hour, so `iat` bounds it where there is one.
  * @param now epoch seconds
  */
 function lifetimeOf({ exp, iat, nbf }: JsonObject, now: number): Lifetime | AssertionRefusal {
   if (exp === undefined) return 'assertion_expiry_missing';
   if (!isNumericDate(exp) || !isOptionalDate(iat) || !isOptionalDate(nbf)) return 'assertion_claims_malformed';
   if (exp + SKEW_SECONDS < now) return 'assertion_expired';
-  const longest = LIFETIME_SECONDS_MAX + SKEW_SECONDS;
-  if (exp > now + longest) return 'assertion_lifetime_too_long';
   if (Math.max(iat ?? 0, nbf ?? 0) > now + SKEW_SECONDS) return 'assertion_not_yet_valid';
-  // Before `exp - longest` it would have been refused: an `iat` of long ago says less than that.
-  const issuedAt = Math.floor(1000 * Math.max(iat ?? 0, exp - longest));
-  // It is accepted up to and including `exp + SKEW_SECONDS`: its mark outlives that moment.
-  return { issuedAt, expiresAt: Math.ceil(1000 * (exp + SKEW_SECONDS + STORE_SKEW_SECONDS)) };
+  const end = iat === undefined ? exp : Math.min(exp, iat + LIFETIME_SECONDS_MAX);
+  if (end + SKEW_SECONDS < now) return 'assertion_too_old';
+  // Without `iat` it is of no use before this.
+  const earliest = end - LIFETIME_SECONDS_MAX - SKEW_SECONDS;
+  if (earliest > now) return 'assertion_lifetime_too_long';
+  // It is accepted up to and including `end + SKEW_SECONDS`: its mark outlives that moment.
+  return {
+    issuedAt: Math.floor(1000 * (iat ?? earliest)),
+    expiresAt: Math.ceil(1000 * (end + SKEW_SECONDS + STORE_SKEW_SECONDS)),
+  };
 }
 
 function idRefusal(jti: unknown): AssertionRefusal | undefined {

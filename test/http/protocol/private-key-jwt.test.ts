@@ -224,13 +224,16 @@ describe('the times of an assertion (C10)', () => {
   const at = (seconds: number) => grantry.clock.now() / 1000 + seconds;
 
   it.each([
-    ['exp 360 s ahead', () => ({ exp: at(360) })],
+    ['exp 360 s ahead, no iat', () => ({ exp: at(360), iat: undefined })],
     ['exp 60 s past', () => ({ exp: at(-60), iat: at(-90) })],
-    ['exp with a fraction', () => ({ exp: at(359.75) })],
+    ['exp with a fraction, no iat', () => ({ exp: at(359.75), iat: undefined })],
     ['iat 60 s ahead', () => ({ iat: at(60) })],
     ['nbf 60 s ahead', () => ({ nbf: at(60) })],
     ['no iat', () => ({ iat: undefined })],
-    ['iat of long ago', () => ({ iat: 0 })],
+    ['exp an hour ahead', () => ({ exp: at(3600) })],
+    ['exp in milliseconds', () => ({ exp: 1000 * at(60) })],
+    ['iat 360 s ago, exp an hour ahead', () => ({ iat: at(-360), exp: at(3240) })],
+    ['iat 60 s ahead, exp an hour ahead', () => ({ iat: at(60), exp: at(3660) })],
   ])('%s → accepted, once', async (_, changes) => {
     const assertion = await workerAssertion(changes());
     expect((await present(assertion)).status).toBe(200);
@@ -238,17 +241,26 @@ describe('the times of an assertion (C10)', () => {
   });
 
   it.each([
-    ['exp 361 s ahead', () => ({ exp: at(361) }), 'assertion_lifetime_too_long'],
+    ['exp 361 s ahead, no iat', () => ({ exp: at(361), iat: undefined }), 'assertion_lifetime_too_long'],
+    ['iat 361 s ago, exp an hour ahead', () => ({ iat: at(-361), exp: at(3239) }), 'assertion_too_old'],
+    ['iat an hour ago, exp an hour ahead', () => ({ iat: at(-3600), exp: at(3600) }), 'assertion_too_old'],
+    ['iat an hour ago, exp near', () => ({ iat: at(-3600) }), 'assertion_too_old'],
+    ['iat of zero', () => ({ iat: 0 }), 'assertion_too_old'],
+    ['iat below zero', () => ({ iat: -1e300 }), 'assertion_too_old'],
     ['exp 61 s past', () => ({ exp: at(-61) }), 'assertion_expired'],
     ['exp of zero', () => ({ exp: 0 }), 'assertion_expired'],
     ['iat 61 s ahead', () => ({ iat: at(61) }), 'assertion_not_yet_valid'],
+    ['iat an hour ahead, exp behind it', () => ({ iat: at(3600), exp: at(7200) }), 'assertion_not_yet_valid'],
+    ['iat in milliseconds', () => ({ iat: 1000 * at(0), exp: at(3600) }), 'assertion_not_yet_valid'],
     ['nbf 61 s ahead', () => ({ nbf: at(61) }), 'assertion_not_yet_valid'],
     ['no exp', () => ({ exp: undefined }), 'assertion_expiry_missing'],
     ['exp as text', () => ({ exp: String(at(60)) }), 'assertion_claims_malformed'],
     ['exp of null', () => ({ exp: null }), 'assertion_claims_malformed'],
     ['iat as text', () => ({ iat: String(at(0)) }), 'assertion_claims_malformed'],
+    ['iat of null', () => ({ iat: null }), 'assertion_claims_malformed'],
+    ['iat of true', () => ({ iat: true }), 'assertion_claims_malformed'],
     ['nbf in an array', () => ({ nbf: [at(0)] }), 'assertion_claims_malformed'],
-    ['exp in milliseconds', () => ({ exp: 1000 * at(60) }), 'assertion_lifetime_too_long'],
+    ['exp in milliseconds, no iat', () => ({ exp: 1000 * at(60), iat: undefined }), 'assertion_lifetime_too_long'],
   ])('%s → refused', async (_, changes, reason) => {
     await expectRefused(await workerAssertion(changes()), reason);
   });
@@ -258,15 +270,25 @@ describe('the times of an assertion (C10)', () => {
     await expectRefused(await sign(KEY, text), 'assertion_claims_malformed');
   });
 
-  it('used, then presented again until the last moment that it would be accepted → refused', async () => {
-    const own = await startGrantry({ clients: CLIENTS, clock: new TestClock() });
-    const assertion = await assertionOf(KEY, partyOf(WORKER, own), { exp: own.clock.now() / 1000 + 300 });
-    expect((await present(assertion, { at: own })).status).toBe(200);
-    own.clock.advance(360_000);
-    expect((await present(assertion, { at: own })).reason).toBe('client_assertion_replayed');
-    own.clock.advance(1);
-    expect((await present(assertion, { at: own })).reason).toBe('assertion_expired');
-  });
+  it.each([
+    ['iat, and exp an hour ahead', { iat: 0, exp: 3600 }, 360, 'assertion_too_old'],
+    ['iat, and exp a minute ahead', { iat: 0, exp: 60 }, 120, 'assertion_expired'],
+    ['iat a minute ahead', { iat: 60, exp: 3600 }, 420, 'assertion_too_old'],
+    ['exp alone', { exp: 300 }, 360, 'assertion_expired'],
+  ] as const)(
+    'with %s: used, then presented again until the last moment that it would be accepted → refused',
+    async (_, { exp, ...times }, last, reason) => {
+      const own = await startGrantry({ clients: CLIENTS, clock: new TestClock() });
+      const now = own.clock.now() / 1000;
+      const iat = 'iat' in times ? now + times.iat : undefined;
+      const assertion = await assertionOf(KEY, partyOf(WORKER, own), { iat, exp: now + exp });
+      expect((await present(assertion, { at: own })).status).toBe(200);
+      own.clock.advance(1000 * last);
+      expect((await present(assertion, { at: own })).reason).toBe('client_assertion_replayed');
+      own.clock.advance(1);
+      expect((await present(assertion, { at: own })).reason).toBe(reason);
+    },
+  );
 });
 
 describe('the jti (C11)', () => {

@@ -76,8 +76,18 @@ describe('the mark of an assertion', () => {
     });
   });
 
-  it.each([undefined, 0])('with iat %s → from the first moment that it would have been accepted', async (iat) => {
-    expect(await markOf({ iat, exp: now + 60 })).toMatchObject({ issuedAt: PARTY.now - 300_000 });
+  it('with exp an hour ahead → until its iat is five minutes old, and the skews longer', async () => {
+    expect(await markOf({ iat: now - 5, exp: now + 3600 })).toMatchObject({
+      issuedAt: PARTY.now - 5000,
+      expiresAt: PARTY.now + 357_000,
+    });
+  });
+
+  it('without iat → from the first moment that it would have been accepted', async () => {
+    expect(await markOf({ iat: undefined, exp: now + 60 })).toMatchObject({
+      issuedAt: PARTY.now - 300_000,
+      expiresAt: PARTY.now + 122_000,
+    });
   });
 });
 

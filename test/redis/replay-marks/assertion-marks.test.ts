@@ -2,11 +2,18 @@
 // and taken away.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import { SHARDS } from '../../../src/oauth/values/shard.ts';
+import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
+import { RedisKeys } from '../../../src/redis/connection/keys.ts';
+import { redisStores } from '../../../src/redis/stores.ts';
+import { type Grantry, startGrantry, TestClock } from '../../grantry.ts';
 import { folderOf, machineClient, removeFolder } from '../../manifests/a-folder.ts';
-import { asserted, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
+import { asserted, assertedBy, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
 import { aKey } from '../../oauth/values/signed-tokens.ts';
 import { endProcesses, startDev } from '../../processes/grantry-process.ts';
 import { until } from '../../until.ts';
+import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
 const KEY = aKey('ES256');
@@ -118,4 +125,65 @@ describeRedis('client assertions at two replicas', () => {
     await until('new assertions are accepted', async () => (await settled(0)) === 200 && (await settled(1)) === 200);
     expect(await present(0, used)).toBe(503);
   });
+});
+
+describeRedis('two replicas whose clocks and that of Redis are moved', () => {
+  const clock = new TestClock();
+  const keys = new RedisKeys('grantry:');
+  const connections: ManagedConnection[] = [];
+  let redis: RedisServer;
+  let replicas: readonly Grantry[];
+  beforeAll(async () => {
+    redis = await startRedis();
+    for (const shard of SHARDS) await redis.command('SET', keys.marker(shard), '1 history');
+    const client = {
+      clientId: 'team.worker',
+      grantTypes: ['client_credentials'],
+      authMethod: 'private_key_jwt',
+      assertion: assertedBy([KEY]),
+    } as const;
+    const started: Grantry[] = [];
+    for (let count = 0; count < 2; count++) {
+      const connection = await connectPatiently(redis, { clockOffset: () => clock.now() - Date.now() });
+      connections.push(connection);
+      const { replays } = redisStores({ connection, keys });
+      const wrapStores = (stores: Stores) => ({ ...stores, replays });
+      started.push(await startGrantry({ clients: [client], clock, wrapStores, issuer: 'https://id.example' }));
+    }
+    replicas = started;
+  });
+  afterAll(async () => {
+    for (const connection of connections) await connection.close();
+    await redis.stop();
+  });
+
+  it.each([
+    ['iat, and exp an hour ahead', { iat: 0, exp: 3600 }, 360, 'assertion_too_old'],
+    ['iat a minute ahead', { iat: 60, exp: 3600 }, 420, 'assertion_too_old'],
+    ['iat, and exp a minute ahead', { iat: 0, exp: 60 }, 120, 'assertion_expired'],
+    ['exp alone', { exp: 300 }, 360, 'assertion_expired'],
+  ] as const)(
+    'an assertion with %s, used at one → a replay at both until the last moment that it would be accepted',
+    async (_, times, last, end) => {
+      const now = clock.now() / 1000;
+      const iat = 'iat' in times ? now + times.iat : undefined;
+      const party = { clientId: 'team.worker', issuer: 'https://id.example', now: clock.now() };
+      const assertion = await assertionOf(KEY, party, { iat, exp: now + times.exp });
+      const reasons = () => Promise.all(replicas.map((replica) => reasonAt(replica, assertion)));
+      expect(await reasonAt(replicas[0], assertion)).toBe('none');
+      for (let half = 0; half < 2; half++) {
+        clock.advance(500 * last);
+        expect(await reasons()).toEqual(['client_assertion_replayed', 'client_assertion_replayed']);
+      }
+      clock.advance(1);
+      expect(await reasons()).toEqual([end, end]);
+    },
+  );
+
+  async function reasonAt(replica: Grantry | undefined, assertion: string): Promise<unknown> {
+    if (replica === undefined) throw new Error('no replica');
+    const body = new URLSearchParams({ grant_type: 'client_credentials', ...asserted(assertion) });
+    const { status } = await fetch(replica.url('/token'), { method: 'POST', body });
+    return status === 200 ? 'none' : replica.audits().findLast(({ event }) => event === 'token.refused')?.reason;
+  }
 });
