@@ -1,11 +1,12 @@
-// How many fetches run at once, in all and of one sharer (a host, or a tenant): slow hosts of one leave room for those of
-// others.
+// How many fetches run at once, in all and of one tenant: the slow hosts of one, or of many, leave room for those of others.
 
 const IN_ALL = 20;
-const OF_A_SHARER = 2;
+const OF_A_TENANT = 2;
+/** The last places are for tenants without a fetch in flight. */
+const KEPT_FREE = 5;
 
 interface Waiting {
-  readonly sharer: string;
+  readonly tenant: string;
   readonly enter: () => void;
 }
 
@@ -21,17 +22,17 @@ export class FetchSlots {
    * @returns what frees the slot, to be called once
    * @throws the reason of the signal
    */
-  async enter(sharer: string, signal: AbortSignal): Promise<() => void> {
+  async enter(tenant: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (!this.#hasRoom(sharer)) await this.#turn(sharer, signal);
-    else this.#count(sharer, 1);
+    if (!this.#hasRoom(tenant)) await this.#turn(tenant, signal);
+    else this.#count(tenant, 1);
     return () => {
-      this.#count(sharer, -1);
+      this.#count(tenant, -1);
       this.#admitWaiting();
     };
   }
 
-  #turn(sharer: string, signal: AbortSignal): Promise<void> {
+  #turn(tenant: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.#waiting.delete(waiting);
@@ -41,7 +42,7 @@ export class FetchSlots {
         signal.removeEventListener('abort', giveUp);
         resolve();
       };
-      const waiting = { sharer, enter };
+      const waiting = { tenant, enter };
       this.#waiting.add(waiting);
       signal.addEventListener('abort', giveUp, { once: true });
     });
@@ -49,21 +50,22 @@ export class FetchSlots {
 
   #admitWaiting(): void {
     for (const waiting of this.#waiting) {
-      if (!this.#hasRoom(waiting.sharer)) continue;
+      if (!this.#hasRoom(waiting.tenant)) continue;
       this.#waiting.delete(waiting);
-      this.#count(waiting.sharer, 1);
+      this.#count(waiting.tenant, 1);
       waiting.enter();
     }
   }
 
-  #hasRoom(sharer: string): boolean {
-    return this.#inAll < IN_ALL && (this.#running.get(sharer) ?? 0) < OF_A_SHARER;
+  #hasRoom(tenant: string): boolean {
+    const ofTenant = this.#running.get(tenant) ?? 0;
+    return this.#inAll < (ofTenant === 0 ? IN_ALL : IN_ALL - KEPT_FREE) && ofTenant < OF_A_TENANT;
   }
 
-  #count(sharer: string, change: 1 | -1): void {
+  #count(tenant: string, change: 1 | -1): void {
     this.#inAll += change;
-    const ofSharer = (this.#running.get(sharer) ?? 0) + change;
-    if (ofSharer === 0) this.#running.delete(sharer);
-    else this.#running.set(sharer, ofSharer);
+    const ofTenant = (this.#running.get(tenant) ?? 0) + change;
+    if (ofTenant === 0) this.#running.delete(tenant);
+    else this.#running.set(tenant, ofTenant);
   }
 }

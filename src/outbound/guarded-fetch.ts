@@ -71,12 +71,11 @@ export class GuardedFetch {
     this.#options = options;
   }
 
-  /** The JSON document at an address. @throws FetchFailedError */
-  async json(address: string): Promise<FetchedDocument> {
+  /** The JSON document at an address. @param tenant as for `post` @throws FetchFailedError */
+  async json(address: string, tenant: string): Promise<FetchedDocument> {
     if (jwksUriFault(address) !== undefined) throw new FetchFailedError('address_refused');
     const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
-    const to = new URL(address);
-    return await this.#reach({ url: to, sharer: to.hostname, signal }, async (url, addresses) =>
+    return await this.#reach({ url: new URL(address), sharer: tenant, signal }, async (url, addresses) =>
       readJson(await this.#answer(url, addresses, signal), signal),
     );
   }

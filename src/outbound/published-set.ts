@@ -1,4 +1,4 @@
-// The key set of one address: its fetches, and their cache.
+// The key set of one address, for the clients of one namespace: its fetches, and their cache.
 
 import { keySetUnavailable } from '../oauth/ports/key-sets.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
@@ -39,12 +39,14 @@ class KeySetError extends Error {
 }
 
 export class PublishedSet {
+  readonly #namespace: string;
   readonly #uri: string;
   readonly #options: PublishedSetOptions;
   readonly #cache: KeyCache<KeySetDocument>;
   #lastOutcome: FetchOutcome = 'fetched';
 
-  constructor(uri: string, options: PublishedSetOptions) {
+  constructor(namespace: string, uri: string, options: PublishedSetOptions) {
+    this.#namespace = namespace;
     this.#uri = uri;
     this.#options = options;
     const unavailable = () => keySetUnavailable(this.#lastOutcome);
@@ -58,7 +60,7 @@ export class PublishedSet {
 
   async #fetch(): Promise<KeySetDocument> {
     try {
-      const read = readKeySet(await this.#options.fetch.json(this.#uri));
+      const read = readKeySet(await this.#options.fetch.json(this.#uri, this.#namespace));
       if (typeof read === 'string') throw new KeySetError(read);
       this.#report('fetched', undefined);
       return read;

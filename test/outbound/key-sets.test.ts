@@ -10,6 +10,7 @@ import { TestClock } from '../grantry.ts';
 import { until } from '../until.ts';
 import { json, type KeyHost, publicJwk, startKeyHost, toLoopback } from './key-host.ts';
 
+const OWNER = { uid: 'uid-of-a', namespace: 'shop' };
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -39,8 +40,8 @@ function newKeySets(lookup: AddressLookup = toLoopback): PublishedKeySets {
   return new PublishedKeySets({ fetch, clock, onFetch: (report) => reports.push(report) });
 }
 
-async function kidsAt(kid?: string, uri = host.uri()): Promise<readonly (string | undefined)[]> {
-  return idsOf(await keySets.keysAt(uri, kid));
+async function kidsAt(kid?: string, uri = host.uri(), owner = OWNER): Promise<readonly (string | undefined)[]> {
+  return idsOf(await keySets.keysAt(owner, uri, kid));
 }
 
 function idsOf(keys: readonly VerificationKey[]): readonly (string | undefined)[] {
@@ -94,7 +95,7 @@ describe('the first use', () => {
     ['null', null, 'not_a_key_set'],
   ])('given %s → 503', async (_name, content, outcome) => {
     host.answer = json(content);
-    expect(await refusal(keySets.keysAt(host.uri(), 'old'))).toEqual(unavailable(outcome));
+    expect(await refusal(keySets.keysAt(OWNER, host.uri(), 'old'))).toEqual(unavailable(outcome));
     expect(outcomes()).toEqual([outcome]);
   });
 
@@ -104,18 +105,20 @@ describe('the first use', () => {
   });
 
   it('given an address that must not be fetched → 503', async () => {
-    expect(await refusal(keySets.keysAt('https://127.0.0.1/', undefined))).toEqual(unavailable('address_refused'));
+    expect(await refusal(keySets.keysAt(OWNER, 'https://127.0.0.1/', undefined))).toEqual(
+      unavailable('address_refused'),
+    );
   });
 });
 
 describe('a failing host', () => {
   it('given nothing cached → 503, no further fetch for 5 seconds, and then the keys', async () => {
     fail();
-    const all = await Promise.all([1, 2, 3].map(() => refusal(keySets.keysAt(host.uri(), 'old'))));
+    const all = await Promise.all([1, 2, 3].map(() => refusal(keySets.keysAt(OWNER, host.uri(), 'old'))));
     expect(all).toEqual(Array(3).fill(unavailable('status_refused')));
     host.answer = json({ keys: [OLD] });
     clock.advance(5 * SECOND - 1);
-    expect(await refusal(keySets.keysAt(host.uri(), 'old'))).toEqual(unavailable('status_refused'));
+    expect(await refusal(keySets.keysAt(OWNER, host.uri(), 'old'))).toEqual(unavailable('status_refused'));
     expect(outcomes()).toEqual(['status_refused']);
     clock.advance(1);
     expect(await kidsAt('old')).toEqual(['old']);
@@ -129,9 +132,9 @@ describe('a failing host', () => {
     expect(await kidsAt('old')).toEqual(['old']);
     expect(outcomes()).toEqual(['fetched', 'status_refused']);
     clock.advance(1);
-    expect(await refusal(keySets.keysAt(host.uri(), 'old'))).toEqual(unavailable('status_refused'));
+    expect(await refusal(keySets.keysAt(OWNER, host.uri(), 'old'))).toEqual(unavailable('status_refused'));
     clock.advance(5 * SECOND);
-    expect(await refusal(keySets.keysAt(host.uri(), 'old'))).toEqual(unavailable('status_refused'));
+    expect(await refusal(keySets.keysAt(OWNER, host.uri(), 'old'))).toEqual(unavailable('status_refused'));
     expect(outcomes()).toEqual(['fetched', 'status_refused', 'status_refused']);
   });
 
@@ -147,9 +150,9 @@ describe('a failing host', () => {
 
   it('given failure, failure, success → the first and the last are news', async () => {
     fail();
-    await refusal(keySets.keysAt(host.uri(), 'old'));
+    await refusal(keySets.keysAt(OWNER, host.uri(), 'old'));
     clock.advance(5 * SECOND);
-    await refusal(keySets.keysAt(host.uri(), 'old'));
+    await refusal(keySets.keysAt(OWNER, host.uri(), 'old'));
     host.answer = json({ keys: [OLD] });
     clock.advance(5 * SECOND);
     await kidsAt('old');
@@ -233,11 +236,25 @@ describe('a key that the cached set lacks', () => {
   });
 
   it('given no kid and keys → the cached ones, always the same objects', async () => {
-    const first = await keySets.keysAt(host.uri(), undefined);
+    const first = await keySets.keysAt(OWNER, host.uri(), undefined);
     clock.advance(MINUTE);
-    const second = await keySets.keysAt(host.uri(), undefined);
+    const second = await keySets.keysAt(OWNER, host.uri(), undefined);
     expect(second[0]).toBe(first[0]);
     expect(outcomes()).toEqual(['fetched']);
+  });
+});
+
+describe('a host of two tenants', () => {
+  it('given slow fetches of one → the other has its own fetch of the same address, and its own set', async () => {
+    const release = hold({ keys: [OLD] });
+    const before = host.requests.length;
+    const busy = [host.uri('a'), host.uri('b'), host.uri('c')].map((uri) => kidsAt('old', uri));
+    await until('the tenant has its share', () => host.requests.length === before + 2);
+    host.answer = json({ keys: [NEW] });
+    expect(await kidsAt('new', host.uri('c'), { uid: 'uid-of-b', namespace: 'team' })).toEqual(['new']);
+    release();
+    expect((await Promise.all(busy)).slice(0, 2)).toEqual([['old'], ['old']]);
+    expect(outcomes()).toEqual(Array(4).fill('fetched'));
   });
 });
 
@@ -246,13 +263,13 @@ describe('many addresses', () => {
     // Without a host each: what is cached is that it failed.
     keySets = newKeySets(async () => []);
     const uri = (index: number) => host.uri(`h${index}`);
-    for (let index = 0; index < 1000; index++) await refusal(keySets.keysAt(uri(index), undefined));
-    await refusal(keySets.keysAt(uri(0), undefined));
+    for (let index = 0; index < 1000; index++) await refusal(keySets.keysAt(OWNER, uri(index), undefined));
+    await refusal(keySets.keysAt(OWNER, uri(0), undefined));
     expect(reports).toHaveLength(1000);
-    await refusal(keySets.keysAt(uri(1000), undefined));
-    await refusal(keySets.keysAt(uri(0), undefined));
+    await refusal(keySets.keysAt(OWNER, uri(1000), undefined));
+    await refusal(keySets.keysAt(OWNER, uri(0), undefined));
     expect(reports).toHaveLength(1001);
-    await refusal(keySets.keysAt(uri(1), undefined));
+    await refusal(keySets.keysAt(OWNER, uri(1), undefined));
     expect(reports).toHaveLength(1002);
   });
 

@@ -65,7 +65,7 @@ function verify(
   const { uid, assertion: settings } = client;
   const judge = (keys: readonly VerificationKey[]) => judged(jwt, { uid, settings, keys }, context);
   if (!('jwksUri' in settings.keys)) return judge(settings.keys);
-  return context.keySets.keysAt(settings.keys.jwksUri, jwt.header.kid).then(judge);
+  return context.keySets.keysAt(client, settings.keys.jwksUri, jwt.header.kid).then(judge);
 }
 
 /** A `typ` without the prefix that may be left out, in lower case (RFC 7515 §4.1.9); as it is where it is no text. */

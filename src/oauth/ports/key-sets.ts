@@ -3,17 +3,23 @@
 
 import { OAuthError } from './error.ts';
 
+/** The client that a key set is read for. */
+export interface KeySetOwner {
+  readonly uid: string;
+  readonly namespace: string;
+}
+
 /** @typeParam Key a public key, judged: `VerificationKey` of values/jwk.ts */
 export interface KeySets<Key extends { readonly kid: string | undefined }> {
   /**
    * The usable keys of the set at an address, fresh or as stale as is allowed; at most 16, in the order of the set. The
-   * same objects as long as the set is cached.
+   * same objects as long as the set is cached, which it is for each namespace by itself.
    * @param uri the address that a client registered
    * @param kid the key that is looked for: a cached set without it is fetched again, once per address and 30 seconds
-   *   for all callers. It narrows nothing.
+   *   for all clients of the namespace. It narrows nothing.
    * @throws OAuthError of {@link keySetUnavailable} when nothing usable is cached and nothing can be fetched
    */
-  keysAt(uri: string, kid: string | undefined): Promise<readonly Key[]>;
+  keysAt(owner: KeySetOwner, uri: string, kid: string | undefined): Promise<readonly Key[]>;
 }
 
 const RETRY_SECONDS = 5;

@@ -13,8 +13,9 @@ import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import type { IdentityProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import type { SigningKey } from '../../../src/oauth/registry/keys.ts';
 import type { Resource } from '../../../src/oauth/registry/resource.ts';
+import type { AddressLookup } from '../../../src/outbound/name-lookup.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
-import { type Grantry, type LogLine, PKCE, startGrantry, type TestClock } from '../../grantry.ts';
+import { type Grantry, type GrantryOptions, type LogLine, PKCE, startGrantry, type TestClock } from '../../grantry.ts';
 import { aClient } from '../../oauth/a-client.ts';
 import { TestBrowser } from './sign-in-browser.ts';
 
@@ -46,7 +47,8 @@ export interface WorldOptions {
   /** Default: one of its own. */
   readonly keys?: readonly SigningKey[];
   /** Where hosts of clients may be called. */
-  readonly fetch?: { readonly networks: readonly string[] };
+  readonly fetch?: NonNullable<GrantryOptions['fetch']>;
+  readonly lookup?: AddressLookup;
   readonly clients?: readonly Client[];
   readonly resources?: readonly Resource[];
   /** Of alice and bob. */
@@ -133,6 +135,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.issuer !== undefined && { issuer: options.issuer }),
     ...(options.keys && { keys: options.keys }),
     ...(options.fetch && { fetch: options.fetch }),
+    ...(options.lookup && { lookup: options.lookup }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(options.clock && { clock: options.clock }),
     ...(options.pepper && { pepper: options.pepper }),

@@ -13,6 +13,8 @@ import { assembleKeySets } from '../../../src/processes/token-server/key-sets.ts
 import { TestClock } from '../../grantry.ts';
 import { json, type KeyHost, publicJwk, startKeyHost } from '../../outbound/key-host.ts';
 
+const OWNER = { uid: 'uid-of-a', namespace: 'shop' };
+
 let host: KeyHost;
 let folder: string;
 let metrics: Metrics;
@@ -55,13 +57,13 @@ const LOOPBACK = ['127.0.0.0/8', '::1'];
 describe('the networks and authorities of the configuration', () => {
   it('given both → the keys; without the authority or without the network → 503', async () => {
     const caFile = fileOf(`a comment\n${host.authority}`);
-    const keys = await keySetsOf({ networks: LOOPBACK, caFile }).keysAt(here(), 'one');
+    const keys = await keySetsOf({ networks: LOOPBACK, caFile }).keysAt(OWNER, here(), 'one');
     expect(keys.map(({ kid }) => kid)).toEqual(['one']);
-    await expect(keySetsOf({ networks: LOOPBACK }).keysAt(here(), 'one')).rejects.toMatchObject({
+    await expect(keySetsOf({ networks: LOOPBACK }).keysAt(OWNER, here(), 'one')).rejects.toMatchObject({
       reason: 'client_jwks_unavailable',
       detail: 'tls_failed',
     });
-    await expect(keySetsOf({ caFile }).keysAt(here(), 'one')).rejects.toMatchObject({
+    await expect(keySetsOf({ caFile }).keysAt(OWNER, here(), 'one')).rejects.toMatchObject({
       reason: 'client_jwks_unavailable',
       detail: 'address_refused',
     });
@@ -96,27 +98,29 @@ describe('a name of the hosts file', () => {
 
   it('given the address of a host → its keys', async () => {
     const keySets = keySetsOf({ networks: LOOPBACK, caFile: fileOf(host.authority) }, named('127.0.0.1'));
-    const keys = await keySets.keysAt(uri(), 'one');
+    const keys = await keySets.keysAt(OWNER, uri(), 'one');
     expect(keys.map(({ kid }) => kid)).toEqual(['one']);
   });
 
   it('given an address that may not be reached → 503, and a line that names the remedy', async () => {
     const keySets = keySetsOf({ networks: LOOPBACK }, named('169.254.169.254'));
-    await expect(keySets.keysAt(uri(), 'one')).rejects.toMatchObject({ detail: 'address_refused' });
+    await expect(keySets.keysAt(OWNER, uri(), 'one')).rejects.toMatchObject({ detail: 'address_refused' });
     const detail = expect.stringContaining('GRANTRY_FETCH_NETWORKS');
     expect(lines).toMatchObject([{ level: 'warn', outcome: 'address_refused', detail }]);
   });
 
   it('given a short name that it lacks → 503, and a line that names the remedy', async () => {
     const keySets = keySetsOf({ networks: LOOPBACK }, named('127.0.0.1'));
-    await expect(keySets.keysAt(uri('reports'), 'one')).rejects.toMatchObject({ detail: 'name_unresolved' });
+    await expect(keySets.keysAt(OWNER, uri('reports'), 'one')).rejects.toMatchObject({ detail: 'name_unresolved' });
     const detail = expect.stringContaining('NAME.NAMESPACE.svc.cluster.local');
     expect(lines).toMatchObject([{ outcome: 'name_unresolved', cause: 'ENOTFOUND', detail }]);
   });
 
   it('given name servers that cannot be reached → 503, and a line without a remedy', async () => {
     const keySets = keySetsOf({ networks: LOOPBACK }, named('127.0.0.1'));
-    await expect(keySets.keysAt(uri('reports.keys.test'), 'one')).rejects.toMatchObject({ detail: 'name_unresolved' });
+    await expect(keySets.keysAt(OWNER, uri('reports.keys.test'), 'one')).rejects.toMatchObject({
+      detail: 'name_unresolved',
+    });
     expect(lines).toMatchObject([{ outcome: 'name_unresolved', cause: 'ECONNREFUSED' }]);
     expect(lines[0]).not.toHaveProperty('detail');
   });
@@ -128,11 +132,11 @@ describe('the log', () => {
     const uri = `${here()}?secret`;
     host.answer = (_request, response) => void response.destroy();
     for (let tries = 0; tries < 2; tries++) {
-      await expect(keySets.keysAt(uri, 'one')).rejects.toMatchObject({ detail: 'connection_failed' });
+      await expect(keySets.keysAt(OWNER, uri, 'one')).rejects.toMatchObject({ detail: 'connection_failed' });
       clock.advance(5000);
     }
     host.answer = json({ keys: [publicJwk('one')] });
-    await keySets.keysAt(uri, 'one');
+    await keySets.keysAt(OWNER, uri, 'one');
     const at = `localhost:${host.port}`;
     expect(lines).toEqual([
       expect.objectContaining({ level: 'warn', host: at, outcome: 'connection_failed', cause: 'ECONNRESET' }),
