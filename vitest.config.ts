@@ -1,4 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+// Temporary files of the tests, and of the programs that they start, end with the run, also after Ctrl-C.
+const temporary = mkdtempSync(join(tmpdir(), 'grantry-tests-'));
+process.env.TMPDIR = temporary;
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 3 }));
 
 // `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `cluster` starts a
 // Kubernetes API server; `chart` runs Helm; `browser` drives the system's Chromium; `consumers` signs in to programs of others; `e2e` needs a whole cluster and runs by `npm run test:e2e` alone.

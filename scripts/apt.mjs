@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { GO_VERSION } from './kubernetes-assets.mjs';
+import { longStep } from './long-step.mjs';
 
 /** Whether one of these programs is on the PATH; root's programs are found without root's PATH. */
 export function isInstalled(...names) {
@@ -31,9 +32,10 @@ export function canInstall() {
  * apt-get prints goes to stderr. A failure is not fatal here: whether the programs are there afterwards decides.
  */
 export function installPackagesOfDebian(packages) {
-  console.error(`grantry: installing ${packages.join(', ')} with apt-get`);
-  apt(['update', '-q']);
-  apt(['install', '-q', '-y', '--no-install-recommends', ...packages]);
+  longStep(`installing ${packages.join(', ')} with apt-get`, 'one to three minutes', () => {
+    apt(['update', '-q']);
+    apt(['install', '-q', '-y', '--no-install-recommends', ...packages]);
+  });
 }
 
 /** Go as the system offers it, unless that is too old for Kubernetes (Debian 12's is). */
@@ -45,7 +47,19 @@ export function installGo() {
   if (offered >= Number(GO_VERSION.split('.')[1])) installPackagesOfDebian(['golang-go']);
 }
 
+// Debian's packages start their services when they are installed, unless this program forbids it; tests start their own. One
+// that an administrator wrote stays as it is. The shell removes ours, also after Ctrl-C.
+const WITHOUT_SERVICES = `
+  policy=/usr/sbin/policy-rc.d
+  if ! [ -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    trap 'exit 130' INT TERM HUP
+    printf '#!/bin/sh\\nexit 101\\n' > "$policy" && chmod 755 "$policy"
+  fi
+  apt-get "$@"
+`;
+
 function apt(args) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  spawnSync('apt-get', args, { stdio: ['ignore', 2, 'inherit'], env });
+  spawnSync('sh', ['-c', WITHOUT_SERVICES, 'sh', ...args], { stdio: ['ignore', 2, 'inherit'], env });
 }

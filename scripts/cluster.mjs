@@ -17,8 +17,8 @@
 // Once up, the images `grantry:e2e` (after `image`), `redis:7` and, without kind, `node:24-bookworm-slim` are on the node,
 // for pods whose imagePullPolicy is IfNotPresent. Only what is for a shell goes to stdout.
 
+import { helmAndKubectl } from './assets/chart-assets.mjs';
 import { cacheFolder } from './cache-folder.mjs';
-import { helmAndKubectl } from './chart-assets.mjs';
 import { chooseCluster } from './clusters.mjs';
 import { lock } from './lock.mjs';
 import { root } from './toolchain.mjs';

@@ -14,8 +14,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { installGo } from './apt.mjs';
+import { chartAssets } from './assets/chart-assets.mjs';
 import { cacheFolder } from './cache-folder.mjs';
-import { chartAssets } from './chart-assets.mjs';
 import { chooseCluster } from './clusters.mjs';
 import { consumerProgram } from './consumers/consumer-programs.mjs';
 import { writeProgramImage } from './consumers/program-image.mjs';

@@ -21,6 +21,7 @@ import { fileURLToPath } from 'node:url';
 import { cacheFolder } from './cache-folder.mjs';
 import { goProgram } from './go.mjs';
 import { lock } from './lock.mjs';
+import { longStep } from './long-step.mjs';
 
 const VERSION = '1.34.4';
 /** What this Kubernetes is built with, or a newer one. */
@@ -140,8 +141,11 @@ async function build(target, programs, { installGo, orElse }) {
     for (const name of left) rmSync(join(dirname(target), name), { recursive: true, force: true });
     if (lacking.length === 0) return undefined;
     mkdirSync(folder);
-    console.error(`grantry: building Kubernetes ${VERSION} from Go modules, once, into ${target}`);
-    const failure = await buildPrograms(go, folder, lacking);
+    const failure = await longStep(
+      `building Kubernetes ${VERSION} (${lacking.map(({ name }) => name).join(', ')}) from Go modules, once, into ${target}`,
+      'eight to twenty minutes',
+      () => buildPrograms(go, folder, lacking),
+    );
     if (failure !== undefined) return `${failure}; instead, ${orElse}`;
     mkdirSync(target, { recursive: true });
     for (const { name } of lacking) renameSync(join(folder, name), join(target, name));

@@ -1,12 +1,12 @@
 // The programs that tests need from outside npm: installs what it can (apt, as root, on Debian and its kin), builds the
-// API server (kubernetes-assets.mjs), fetches Helm (chart-assets.mjs), libraries of Python, Go and Java (client-libraries/), an old
+// API server (kubernetes-assets.mjs), fetches Helm (assets/chart-assets.mjs), libraries of Python, Go and Java (client-libraries/), an old
 // Node and TypeScript (library/), and names what stays missing with the way to get it. By itself: `node scripts/test-setup.mjs`.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from './apt.mjs';
+import { chartAssets } from './assets/chart-assets.mjs';
 import { envoyAssets } from './assets/envoy-assets.mjs';
-import { chartAssets } from './chart-assets.mjs';
 import { goClients } from './client-libraries/go.mjs';
 import { javaClients } from './client-libraries/java.mjs';
 import { pythonClients } from './client-libraries/python.mjs';

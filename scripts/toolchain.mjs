@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { longStep } from './long-step.mjs';
 
 /** The top of the checkout. */
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -20,15 +21,15 @@ export function fail(message) {
 export function installPackages() {
   const why = whyInstall();
   if (why === undefined) return;
-  console.log(`grantry: ${why}: running npm ci (once, until package-lock.json changes)`);
   // Inside `npm start` and `npm test` npm names its own program; calling it by Node works on Windows too.
   const npm = process.env.npm_execpath;
   // npm would warn of the Node that runs it; the packages need only the one that they install.
   const install = ['ci', '--loglevel=error'];
-  const result =
+  const result = longStep(`${why}: installing them by npm ci, once until the lock file changes`, 'half a minute', () =>
     npm === undefined
       ? spawnSync('npm', install, { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' })
-      : spawnSync(process.execPath, [npm, ...install], { cwd: root, stdio: 'inherit' });
+      : spawnSync(process.execPath, [npm, ...install], { cwd: root, stdio: 'inherit' }),
+  );
   if (result.status !== 0) fail('npm ci failed; its own message is above');
 }
 

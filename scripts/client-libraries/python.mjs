@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../cache-folder.mjs';
+import { longStep } from '../long-step.mjs';
 
 /** Each with its version; what they need comes with them. */
 const LIBRARIES = [
@@ -33,11 +34,12 @@ export function pythonClients() {
 }
 
 function installInto(folder) {
-  console.error(`grantry: installing ${LIBRARIES.join(', ')} with pip`);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(dirname(folder), { recursive: true });
-  run('python3', ['-m', 'venv', folder]);
-  run(join(folder, 'bin', 'python3'), ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', ...LIBRARIES]);
+  longStep(`installing ${LIBRARIES.join(', ')} with pip into ${folder}`, 'half a minute', () => {
+    run('python3', ['-m', 'venv', folder]);
+    run(join(folder, 'bin', 'python3'), ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', ...LIBRARIES]);
+  });
   // The last step: what was interrupted is done again.
   mkdirSync(join(folder, 'done'));
 }

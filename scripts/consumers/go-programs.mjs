@@ -10,6 +10,7 @@ import { installGo } from '../apt.mjs';
 import { cacheFolder } from '../cache-folder.mjs';
 import { goProgram } from '../go.mjs';
 import { lock } from '../lock.mjs';
+import { longStep } from '../long-step.mjs';
 
 const MODULES = dirname(fileURLToPath(import.meta.url));
 
@@ -41,16 +42,15 @@ function revisionOf(folder) {
 }
 
 async function build(go, { name, source }, target) {
-  console.error(`grantry: building ${name} from Go modules, once, into ${target}`);
-  const started = Date.now();
   mkdirSync(dirname(target), { recursive: true });
   const folder = mkdtempSync(`${target}.building-`);
   const program = join(folder, name);
   try {
-    const code = await compile(go, ['-o', program, source], join(MODULES, name));
+    const code = await longStep(`building ${name} from Go modules, once, into ${target}`, 'one to three minutes', () =>
+      compile(go, ['-o', program, source], join(MODULES, name)),
+    );
     if (code !== 0) throw new Error(`Go could not build ${name}; its own message is above`);
     renameSync(program, target);
-    console.error(`grantry: built ${name} in ${Math.round((Date.now() - started) / 1000)} s`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

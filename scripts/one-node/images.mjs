@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { longStep } from '../long-step.mjs';
 import { baseImages } from './base-images.mjs';
 import { CONTAINERD_SOCKET, IMAGE_STORE } from './layout.mjs';
 import { call, succeeds } from './processes.mjs';
@@ -35,7 +36,9 @@ export function buildImage(name, folder) {
   const volumes = configuration.map(([file, inside]) => `--volume=${file}:${inside}:ro`);
   const build = ['bud', '--pull-never', '--layers', '--isolation', 'chroot', ...volumes];
   const [program, ...args] = buildah(...build, '--tag', qualified(name), '.');
-  const { status } = spawnSync(program, args, { cwd: folder, stdio: ['ignore', 2, 'inherit'] });
+  const { status } = longStep(`building the image ${name} from ${folder}`, 'one to two minutes', () =>
+    spawnSync(program, args, { cwd: folder, stdio: ['ignore', 2, 'inherit'] }),
+  );
   if (status !== 0) throw new Error('buildah could not build the image; its own message is above');
 }
 
@@ -73,15 +76,16 @@ function isStored(name) {
 }
 
 function makeImage({ name, from, fill, config }) {
-  console.error(`grantry: making a stand-in for ${name}, once, in ${IMAGE_STORE}`);
-  inScratchFolder((folder) => {
-    fill(folder);
-    const base = from === undefined ? 'scratch' : qualified(from);
-    const container = callBuildah('from', '--pull-never', base).trim();
-    callBuildah('add', '--quiet', container, `${folder}/`, '/');
-    callBuildah('config', ...config, container);
-    callBuildah('commit', '--quiet', '--rm', container, qualified(name));
-  });
+  longStep(`making a stand-in for the image ${name}, once, in ${IMAGE_STORE}`, 'up to a minute', () =>
+    inScratchFolder((folder) => {
+      fill(folder);
+      const base = from === undefined ? 'scratch' : qualified(from);
+      const container = callBuildah('from', '--pull-never', base).trim();
+      callBuildah('add', '--quiet', container, `${folder}/`, '/');
+      callBuildah('config', ...config, container);
+      callBuildah('commit', '--quiet', '--rm', container, qualified(name));
+    }),
+  );
 }
 
 function callBuildah(...args) {

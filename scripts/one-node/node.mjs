@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { canInstall, installGo, installPackagesOfDebian, isInstalled } from '../apt.mjs';
 import { kubernetesAssets, nodePrograms } from '../kubernetes-assets.mjs';
+import { longStep } from '../long-step.mjs';
 import { COREDNS_IMAGE, PAUSE_IMAGE } from './base-images.mjs';
 import { kubeconfig, makeCertificates } from './certificates.mjs';
 import { controlPlaneFlags, nodeFiles, nodeFlags, noIssuers } from './configuration.mjs';
@@ -78,11 +79,13 @@ async function up() {
   makeCertificates();
   makeControlGroups();
   openNetwork();
-  await startControlPlane(programs);
-  await startNode(programs);
+  await longStep('starting the control plane', 'ten seconds', () => startControlPlane(programs));
+  await longStep('starting the node', 'up to a minute', () => startNode(programs));
   const dns = JSON.stringify(dnsObjects(COREDNS_IMAGE));
   call(programs.kubectl, [`--kubeconfig=${KUBECONFIG}`, 'apply', '-f', '-'], { input: dns });
-  await waitFor('the cluster’s DNS', EVERY_PROGRAM, () => dnsIsReady(programs.kubectl));
+  await longStep('waiting for the DNS of the cluster', 'half a minute', () =>
+    waitFor('the cluster’s DNS', EVERY_PROGRAM, () => dnsIsReady(programs.kubectl)),
+  );
   EVERY_PROGRAM.forEach(mustRun);
 }
 

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 export const CHART = join(ROOT, 'charts/grantry');
 
 /** Where the programs and the CRDs of others are; fetching them takes some seconds, once. */
-export const ASSETS = execFileSync(process.execPath, [join(ROOT, 'scripts/chart-assets.mjs')], {
+export const ASSETS = execFileSync(process.execPath, [join(ROOT, 'scripts/assets/chart-assets.mjs')], {
   encoding: 'utf8',
   stdio: ['ignore', 'pipe', 'inherit'],
 }).trim();

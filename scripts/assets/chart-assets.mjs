@@ -20,9 +20,9 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inflateRawSync } from 'node:zlib';
-import { canInstall } from './apt.mjs';
-import { cacheFolder } from './cache-folder.mjs';
-import { goProgram } from './go.mjs';
+import { canInstall } from '../apt.mjs';
+import { cacheFolder } from '../cache-folder.mjs';
+import { goProgram } from '../go.mjs';
 
 /** Each Helm by the name of its file, the package that it is in, and the package's integrity. */
 const HELMS = [
