@@ -5,9 +5,11 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CheckFormat } from './processes/check/check.ts';
+import type { ConfiguredCommand } from './processes/config/config.ts';
 import type { KeyAlgorithm } from './processes/generate-key/generate-key.ts';
 
 const USAGE = 2;
+const HELP = ['-h, --help', 'print this help'] as const;
 const DEV_ISSUER = 'http://localhost:9400';
 const CHECK_FORMATS: readonly CheckFormat[] = ['text', 'json', 'github'];
 const KEY_ALGORITHMS: readonly KeyAlgorithm[] = ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA'];
@@ -23,7 +25,12 @@ interface DevFlags {
   readonly strictRedis?: boolean;
 }
 
+interface HelpFlag {
+  readonly help?: boolean;
+}
+
 interface CheckFlags {
+  readonly strict?: boolean;
   readonly format: CheckFormat;
   readonly policies?: string;
   readonly namespace?: string;
@@ -34,9 +41,16 @@ function program(end: (code: number) => void): Command {
   const root = new Command('grantry')
     .description('OAuth 2.0 for Kubernetes: clients and signing keys are manifests.')
     .version(version(), '--version', 'print the version')
-    .helpOption('--help', 'print this help')
+    .helpOption(...HELP)
     .showHelpAfterError('(run grantry --help for usage)')
     .exitOverride();
+
+  const printVariables = async (name: ConfiguredCommand): Promise<void> => {
+    const { variableHelp } = await import('./processes/config/variable-help.ts');
+    const command = root.commands.find((each) => each.name() === name);
+    stdout.write(`${command?.helpInformation()}\n${variableHelp(name)}`);
+    end(0);
+  };
 
   root
     .command('dev')
@@ -50,35 +64,29 @@ function program(end: (code: number) => void): Command {
     .option('--user <name:password>', 'a user who can sign in; repeatable (default: demo:demo on loopback)', collect)
     .option('--redis <url>', 'keep state in this Redis, and share it with every grantry dev that does')
     .option('--strict-redis', 'refuse to start on a Redis that is not set up to keep state')
-    .action(async (directory: string, flags: DevFlags) => {
+    .option(...HELP)
+    .action(async (directory: string, { help, ...flags }: DevFlags & HelpFlag) => {
+      if (help === true) return await printVariables('dev');
       const { dev } = await import('./processes/dev/dev.ts');
       end(await dev({ ...flags, directory, stdout, stderr }));
     });
 
-  const server = root
+  root
     .command('server')
     .description('serve the clients of a cluster; configured by the environment')
-    .option('--help', 'print this help')
-    .action(async ({ help }: { readonly help?: boolean }) => {
-      if (help === true) {
-        const { variableHelp } = await import('./processes/config/variable-help.ts');
-        stdout.write(`${server.helpInformation()}\n${variableHelp()}`);
-        return end(0);
-      }
+    .option(...HELP)
+    .action(async ({ help }: HelpFlag) => {
+      if (help === true) return await printVariables('server');
       const { server: serve } = await import('./processes/server/server.ts');
       end(await serve({ stderr }));
     });
 
-  const controller = root
+  root
     .command('controller')
     .description('keep what follows from the objects of a cluster; configured by the environment')
-    .option('--help', 'print this help')
-    .action(async ({ help }: { readonly help?: boolean }) => {
-      if (help === true) {
-        const { variableHelp } = await import('./processes/config/variable-help.ts');
-        stdout.write(`${controller.helpInformation()}\n${variableHelp()}`);
-        return end(0);
-      }
+    .option(...HELP)
+    .action(async ({ help }: HelpFlag) => {
+      if (help === true) return await printVariables('controller');
       const { controller: control } = await import('./processes/controller/controller.ts');
       end(await control({ stderr }));
     });
@@ -86,7 +94,7 @@ function program(end: (code: number) => void): Command {
   root
     .command('check')
     .description('check manifests without a cluster')
-    .addHelpText('after', '\nexit code 0: no faults, 1: faults, 2: wrong usage')
+    .addHelpText('after', '\nexit code 0: no faults, 1: faults (with --strict also warnings), 2: wrong usage')
     .argument('<PATH...>', 'files and folders; - for standard input')
     .addOption(new Option('--format <format>', 'how to print').choices(CHECK_FORMATS).default('text'))
     .option('--policies <DIR>', 'a folder with the ClientPolicies of the cluster')
@@ -94,9 +102,10 @@ function program(end: (code: number) => void): Command {
       '--namespace <name>',
       'the namespace of grantry itself, where alone SigningKeys and IdentityProviders count',
     )
-    .action(async (paths: string[], { format, policies, namespace }: CheckFlags) => {
+    .option('--strict', 'fail on warnings, too')
+    .action(async (paths: string[], { format, policies, namespace, strict = false }: CheckFlags) => {
       const { check } = await import('./processes/check/check-in-thread.ts');
-      end(await check({ paths, format, policies, namespace, stdin, stdout, stderr }));
+      end(await check({ paths, format, policies, namespace, strict, stdin, stdout, stderr }));
     });
 
   root
@@ -129,8 +138,9 @@ function program(end: (code: number) => void): Command {
     });
 
   for (const command of root.commands) {
-    // These two define --help themselves: it loads the descriptions of the variables.
-    command.helpOption(command === server || command === controller ? false : '--help', 'print this help');
+    // Some define it themselves: theirs loads the descriptions of the variables.
+    if (command.options.some(({ long }) => long === '--help')) command.helpOption(false);
+    else command.helpOption(...HELP);
     command.showHelpAfterError(`(run grantry ${command.name()} --help for usage)`);
   }
   return root;

@@ -126,6 +126,7 @@ async function judge(files: readonly string[]): Promise<{ readonly code: number;
       paths: [folder],
       format: 'text',
       policies: undefined,
+      strict: false,
       namespace: undefined,
       stdin: '',
       now: Date.now(),

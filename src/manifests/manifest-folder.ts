@@ -115,8 +115,7 @@ export class ManifestFolder {
     const good = read.faults.length === 0;
     if (!good && before?.good) return { ...before, bytes, read };
     // A malformed object that never was valid stays in the set: the judge refuses it by name.
-    const unknown = good ? read.objects.flatMap((object) => shapeFaultsOf(object, 'refuse')) : [];
-    const warnings = bounded(file, unknown);
+    const warnings = bounded(file, read.objects.flatMap(unknownFieldsOf));
     return { bytes, read, warnings, kept: read.objects, good };
   }
 }
@@ -137,6 +136,12 @@ function shapeFaultsOf(object: ManifestObject, unknownFields: 'refuse' | 'ignore
       message: fault.message,
     }),
   );
+}
+
+/** The fields that do not exist, also of an object with other faults. */
+function unknownFieldsOf(object: ManifestObject): readonly ManifestFault[] {
+  const known = new Set(shapeFaultsOf(object, 'ignore').map(({ place }) => formatPlace(place)));
+  return shapeFaultsOf(object, 'refuse').filter(({ place }) => !known.has(formatPlace(place)));
 }
 
 /** The first of many faults, and how many more there are. */

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { variableReference } from '../../src/processes/config/config.ts';
 import { grantry } from './grantry-process.ts';
 
 describe('the command line', () => {
@@ -13,6 +14,41 @@ describe('the command line', () => {
     const dev = await grantry(['dev', '--help']);
     expect((await grantry(['check', '--help'])).output).toMatch(/0: no faults, 1: faults, 2: wrong usage/);
     for (const flag of ['--port', '--host', '--admin-port', '--issuer', '--user']) expect(dev.output).toContain(flag);
+  });
+
+  it.each([[], ['dev'], ['server'], ['controller'], ['check'], ['dev-token'], ['hash-password'], ['generate-key']])(
+    'given -h after "%s" → the same as --help',
+    async (...command) => {
+      const [short, long] = [await grantry([...command, '-h']), await grantry([...command, '--help'])];
+      expect(short).toEqual({ code: 0, output: expect.stringMatching(/^Usage: grantry/), errors: '' });
+      expect(long).toEqual(short);
+    },
+  );
+
+  it('given --help of a command → the variables that it reads, and no others', async () => {
+    const variables = async (command: string) =>
+      (await grantry([command, '--help'])).output.match(/^ {2}GRANTRY_\w+/gm)?.map((line) => line.trim()) ?? [];
+    const [dev, server, controller] = [
+      await variables('dev'),
+      await variables('server'),
+      await variables('controller'),
+    ];
+    const all = ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE', 'GRANTRY_DEFAULT_POLICY', 'GRANTRY_LOG_LEVEL'];
+    for (const listed of [dev, server, controller]) expect(listed).toEqual(expect.arrayContaining(all));
+    const listedBy = (name: string) => [dev, server, controller].map((listed) => listed.includes(`GRANTRY_${name}`));
+    expect(listedBy('PORT')).toEqual([true, true, false]);
+    expect(listedBy('FETCH_NETWORKS')).toEqual([true, true, false]);
+    expect(listedBy('CLASS')).toEqual([false, true, true]);
+    expect(listedBy('USERS_FILE')).toEqual([false, true, true]);
+    expect(listedBy('SERVER_SERVICE')).toEqual([false, false, true]);
+    expect(listedBy('INITIAL_USER')).toEqual([false, false, true]);
+    expect(listedBy('ALERT_WEBHOOK_SECRET_FILE')).toEqual([true, true, true]);
+    const every = new Set([...dev, ...server, ...controller]);
+    expect([...every].sort()).toEqual(
+      variableReference()
+        .map(({ name }) => name)
+        .sort(),
+    );
   });
 
   it.each([

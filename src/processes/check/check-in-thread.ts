@@ -19,7 +19,7 @@ export interface CheckOptions extends Omit<CheckInput, 'stdin' | 'now'> {
   readonly timeLimitMilliseconds?: number;
 }
 
-/** Checks and prints. @returns 0; 1 when there is a fault or the time is over; 2 when a path cannot be found */
+/** Checks and prints. @returns 0; 1 when there is a fault, a warning with `strict`, or the time is over; 2 when a path cannot be found */
 export async function check({ stdin, stdout, stderr, timeLimitMilliseconds, ...rest }: CheckOptions): Promise<number> {
   const isStdinGiven = [...rest.paths, rest.policies].includes('-');
   const input: CheckInput = { ...rest, now: Date.now(), stdin: isStdinGiven ? await text(stdin) : '' };

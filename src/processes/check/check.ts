@@ -22,6 +22,8 @@ export interface CheckInput {
   readonly policies: string | undefined;
   /** The release namespace; undefined where it is not known. */
   readonly namespace: string | undefined;
+  /** Whether a warning fails the check as well. */
+  readonly strict: boolean;
   /** What standard input held; empty when it is not among `paths`. */
   readonly stdin: string;
   /** Epoch milliseconds. */
@@ -32,7 +34,7 @@ export interface CheckInput {
 export interface CheckReport {
   readonly stdout: string;
   readonly stderr: string;
-  /** 0; 1 when there is a fault; 2 when a path cannot be found. */
+  /** 0; 1 when there is a fault, or a warning where that counts; 2 when a path cannot be found. */
   readonly code: number;
 }
 
@@ -40,7 +42,14 @@ const STDIN = '-';
 const STDIN_NAME = '<stdin>';
 
 /** Reads and checks the paths. Takes as long as it takes: the caller limits its time. */
-export async function checkPaths({ paths, format, policies, stdin, ...place }: CheckInput): Promise<CheckReport> {
+export async function checkPaths({
+  paths,
+  format,
+  policies,
+  stdin,
+  strict,
+  ...place
+}: CheckInput): Promise<CheckReport> {
   const folders: FolderContents[] = [];
   const names: string[] = [];
   for (const path of [...paths, ...(policies === undefined ? [] : [policies])]) {
@@ -57,10 +66,11 @@ export async function checkPaths({ paths, format, policies, stdin, ...place }: C
   const warnings = result.emptySources.map((index) =>
     logLine(`grantry check: warning: ${names[index]}: no manifests found`),
   );
+  const isWarned = warnings.length > 0 || result.advisories.length > 0;
   return {
     stdout: FORMATTERS[format](result),
     stderr: warnings.map((line) => `${line}\n`).join(''),
-    code: result.faults.length === 0 ? 0 : 1,
+    code: result.faults.length === 0 && !(strict && isWarned) ? 0 : 1,
   };
 }
 
@@ -92,6 +102,7 @@ const NOTHING: CheckResult = {
   policies: [],
   resources: [],
   providers: [],
+  grants: new Map(),
   namespaces: new Map(),
   faults: [],
   warnings: [],

@@ -18,7 +18,7 @@ import { matchesSelector } from '../../admission/policies/label-selector.ts';
 import type { References } from '../../admission/references/references.ts';
 import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
 import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
-import { ungrantedReferences } from '../../admission/resources/resource-grants.ts';
+import { grantsCondition, ungrantedReferences } from '../../admission/resources/resource-grants.ts';
 import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
@@ -30,6 +30,7 @@ import { type UsersList, unreadUserFiles, usersIn, usersInFiles } from './users-
 export interface JudgeOptions {
   /** Undefined where it is not known. */
   readonly issuer: string | undefined;
+  /** Whether a field that does not exist is a fault, or a warning. The judge ignores it in both cases. */
   readonly unknownFields: UnknownFields;
   /** The wire names of the authentication methods that clients may have. */
   readonly supportedAuthMethods: readonly string[];
@@ -57,6 +58,8 @@ export interface ManifestVerdicts {
   readonly policies: readonly PolicyVerdict<ManifestObject>[];
   readonly resources: readonly ResourceVerdict<ManifestObject>[];
   readonly providers: readonly ProviderVerdict<ManifestObject>[];
+  /** `ResourcesGranted` of each client that refers to a resource, by its uid. */
+  readonly grants: ReadonlyMap<string, Condition>;
   /** The labels of every namespace that the folder holds or that one of its objects is in. */
   readonly namespaces: ReadonlyMap<string, Labels>;
   /** Every fault once, sorted by file and line. */
@@ -83,7 +86,9 @@ export interface ManifestVerdicts {
 export async function judgeManifests(set: ManifestSet, options: JudgeOptions): Promise<ManifestVerdicts> {
   const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
   const references = manifestReferences({ objects: set.objects, ...options.references });
-  const { issuer, unknownFields, releaseNamespace, reservedNamespace } = options;
+  const { issuer, releaseNamespace, reservedNamespace } = options;
+  const unknownFields = 'ignore';
+  const isStrict = options.unknownFields === 'refuse';
   const classed = [...of('ClientPolicy'), ...of('OAuthClient'), ...of('ProtectedResource')];
   const classes = options.classes === 'default' ? [DEFAULT_CLASS] : distinct(classed.map(classNameOf));
   const byClass = classes.map((className) => {
@@ -134,6 +139,9 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       ? usersInFiles(set.userFiles, options.now)
       : { count: 0, faults: unreadUserFiles(set.userFiles), advisories: [] };
   const found = [...policies, ...clients, ...resources, ...keys, ...providers].flatMap(placedFaults);
+  const grants = byClass.flatMap((judged) =>
+    judged.clients.flatMap((verdict) => grantsOf(verdict, judged.resources, references) ?? []),
+  );
   const namespaces = labelsOfNamespaces(set.objects, references);
   return {
     clients,
@@ -141,17 +149,16 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     policies,
     resources,
     providers,
+    grants: new Map(grants.map(({ uid, condition }) => [uid, condition])),
     namespaces,
-    faults: sortedFaults([...set.faults, ...found, ...users.faults, ...bare.faults]),
-    warnings: set.warnings,
+    faults: sortedFaults([...set.faults, ...(isStrict ? set.warnings : []), ...found, ...users.faults, ...bare.faults]),
+    warnings: isStrict ? [] : set.warnings,
     advisories: sortedFaults([
       ...policies.flatMap((verdict) => ambiguitiesIn(verdict, [...namespaces.values()])),
       ...clients.flatMap((verdict) => futureRevocation(verdict, options.now)),
       ...providers.flatMap((verdict) => futureRevocation(verdict, options.now, 'its people are shut out')),
       ...clients.flatMap((verdict) => missingAccounts(verdict, references)),
-      ...byClass.flatMap((judged) =>
-        judged.clients.flatMap((verdict) => ungranted(verdict, judged.resources, references)),
-      ),
+      ...grants.flatMap(({ ungranted }) => ungranted),
       ...clients.flatMap((verdict) => unknownProviders(verdict, providerNames)),
       ...users.advisories,
       ...bare.advisories,
@@ -234,20 +241,20 @@ function missingAccounts(
   return faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
 }
 
-/** References that nothing in the folder grants: the cluster may hold what does. */
-function ungranted(
+/** What is granted of the references of a client, and those that nothing in the folder grants: the cluster may hold it. */
+function grantsOf(
   { object, manifest }: ClientVerdict<ManifestObject>,
   resources: AdmittedResources<ManifestObject>,
   { namespaceLabels }: References,
-): readonly ManifestFault[] {
-  if (manifest === undefined) return [];
-  const { namespace, name } = object;
+) {
+  if (manifest === undefined) return undefined;
+  const { namespace, name, uid, generation } = object;
   const client = { namespace, name, namespaceLabels: namespaceLabels(namespace), spec: manifest.spec };
-  return ungrantedReferences(client, resources.accepted).map(({ path, reason, message }) => ({
-    place: object.locate(path),
-    reason,
-    message,
-  }));
+  const faults = ungrantedReferences(client, resources.accepted);
+  const condition = grantsCondition(client, faults, generation);
+  if (condition === undefined) return undefined;
+  const ungranted = faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
+  return { uid, condition, ungranted };
 }
 
 /** Names of providers that no file has, where files have providers at all. */

@@ -173,11 +173,43 @@ export interface VariableReference {
   readonly meaning: string;
 }
 
-/** All variables in the order of the reference. */
-export function variableReference(): readonly VariableReference[] {
+/** The commands that the environment configures. */
+export type ConfiguredCommand = 'dev' | 'server' | 'controller';
+
+const OF_CONTROLLER: readonly Variable[] = [
+  'GRANTRY_SERVER_SERVICE',
+  'GRANTRY_SERVER_ADMIN_URLS',
+  'GRANTRY_GENERATE_REDIS_PASSWORD',
+  'GRANTRY_INITIAL_USER',
+];
+const OF_CLUSTER: readonly Variable[] = ['GRANTRY_CLASS', 'GRANTRY_WATCH_NAMESPACES', 'GRANTRY_USERS_FILE'];
+/** Alerts need Redis, and so does the webhook whose secret the controller makes. */
+const ALSO_OF_CONTROLLER: readonly Variable[] = [
+  'GRANTRY_ISSUER',
+  'GRANTRY_HOST',
+  'GRANTRY_ADMIN_PORT',
+  'GRANTRY_LOG_LEVEL',
+  'GRANTRY_LOG_FORMAT',
+  'GRANTRY_LOG_ONE_TOKEN_IN',
+  'GRANTRY_NAMESPACE',
+  'GRANTRY_DEFAULT_POLICY',
+  'GRANTRY_PEPPER_FILE',
+  'GRANTRY_REDIS_URL',
+  ...(Object.keys(MTLS_VARIABLES) as readonly (keyof typeof MTLS_VARIABLES)[]),
+  ...(Object.keys(WEBHOOK_VARIABLES) as readonly (keyof typeof WEBHOOK_VARIABLES)[]),
+];
+
+function isReadBy(command: ConfiguredCommand, name: Variable): boolean {
+  if (OF_CONTROLLER.includes(name)) return command === 'controller';
+  if (OF_CLUSTER.includes(name)) return command !== 'dev';
+  return command !== 'controller' || ALSO_OF_CONTROLLER.includes(name);
+}
+
+/** The variables of a command, or all, in the order of the reference. */
+export function variableReference(command?: ConfiguredCommand): readonly VariableReference[] {
   const defaults: Readonly<Record<string, unknown>> = z.toJSONSchema(VARIABLES, { io: 'input', unrepresentable: 'any' })
     .properties as never;
-  return NAMES.map((name) => {
+  return NAMES.filter((name) => command === undefined || isReadBy(command, name)).map((name) => {
     const { default: text } = (defaults[name] ?? {}) as { default?: string };
     return { name, default: text, meaning: VARIABLES.shape[name].description ?? '' };
   });

@@ -1,12 +1,12 @@
 // The help text about the variables of the environment.
 
-import { variableReference } from './config.ts';
+import { type ConfiguredCommand, variableReference } from './config.ts';
 
 const WIDTH = 100;
 
-/** Each variable with its default and description. */
-export function variableHelp(): string {
-  const entries = variableReference().map(({ name, default: text, meaning }) => {
+/** Each variable of a command with its default and description. */
+export function variableHelp(command: ConfiguredCommand): string {
+  const entries = variableReference(command).map(({ name, default: text, meaning }) => {
     const value = text === undefined ? '' : ` (default: ${text === '' ? 'empty' : text})`;
     return [`  ${name}${value}`, ...wrapped(meaning.replaceAll('`', ''))].join('\n');
   });

@@ -195,6 +195,7 @@ export function changeReport(before: ManifestVerdicts, after: Rebuilt, time: str
     // The lines of faults below name the details and places.
     return reason === undefined ? `${clientId} ${verb} ${kind}` : `${clientId} ${verb} ${kind}: ${reason}`;
   });
+  lines.push(...grantLines(before, after));
   lines.push(...news(faultLines(before.faults), faultLines(after.faults)));
   const stale = news(before.staleFiles, after.staleFiles);
   lines.push(...stale.map((file) => `${file}: its last good state is served until this is mended`));
@@ -207,6 +208,15 @@ export function changeReport(before: ManifestVerdicts, after: Rebuilt, time: str
   if (keysBefore !== JSON.stringify(after.keys.map(keyLine))) lines.push(...after.keys.map(keyLine));
   lines.push(...news(before.providers.map(providerLine), after.providers.map(providerLine)), ...after.rotations);
   return lines.map((line) => `${time} ${printable(line)}\n`).join('');
+}
+
+/** The clients whose `ResourcesGranted` turned: an owner may grant and take away without a change of the client. */
+function grantLines(before: ManifestVerdicts, after: ManifestVerdicts): readonly string[] {
+  return after.clients.flatMap(({ object: { uid }, clientId }) => {
+    const [was, is] = [before.grants.get(uid), after.grants.get(uid)];
+    if (was === undefined || is === undefined || was.status === is.status) return [];
+    return [`${clientId}: ResourcesGranted is ${is.status}: ${is.message}`];
+  });
 }
 
 function keyLine(verdict: ManifestVerdicts['keys'][number]): string {

@@ -84,6 +84,7 @@ describe('grantry check', () => {
       const code = check({
         paths: [folder],
         policies: undefined,
+        strict: false,
         namespace: undefined,
         format,
         stdin,
@@ -371,6 +372,49 @@ spec:
       '2 clients, 0 signing keys, 0 policies: no faults, 1 warning.',
       '',
     ]);
+  });
+
+  it('--strict → a warning or a folder without manifests ends with 1, what a client waits for with 0', async () => {
+    const revoked = machineClient('a', '  revokeTokensBefore: "9999-01-31T12:00:00Z"\n');
+    const waiting = machineClient('b', '  auth: {clientSecret: {source: Existing, secretName: own}}\n');
+    const folder = await folderOfTest({ 'warned/a.yaml': revoked, 'waiting/b.yaml': waiting, 'empty/c.txt': '' });
+    for (const [path, code] of Object.entries({ warned: 1, waiting: 0, empty: 1 })) {
+      expect([path, (await grantry(['check', path], { cwd: folder })).code]).toEqual([path, 0]);
+      expect([path, (await grantry(['check', '--strict', path], { cwd: folder })).code]).toEqual([path, code]);
+    }
+  });
+
+  it('misspelt fields beside other faults → all of them at once, each with its place', async () => {
+    const provider = `apiVersion: grantry.dev/v1alpha1\nkind: IdentityProvider\nmetadata: {name: corp}\nspec:\n  type: OIDC\n  nmae: x\n  clientSecretRef: {name: corp}\n`;
+    const folder = await folderOfTest({
+      'client.yaml': machineClient(
+        'job',
+        '  scope: [x]\n  scopes: [other/read]\n  audiences: [urn:grantry:ns:other:a]\n',
+      ),
+      'shape.yaml': machineClient('odd', '  displayNmae: x\n  scopes: 5\n'),
+      'provider.yaml': provider,
+    });
+    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    expect(code).toBe(1);
+    const found = output.match(/^\S+ \(document 1, [^)]+\): \w+/gm);
+    expect(found).toEqual([
+      expect.stringMatching(/^client.* spec\.scope\): InvalidManifest/),
+      expect.stringMatching(/^client.* spec\.scopes\[0\]\): PolicyViolation/),
+      expect.stringMatching(/^client.* spec\.audiences\[0\]\): PolicyViolation/),
+      expect.stringMatching(/^provider.* spec\): InvalidManifest/),
+      expect.stringMatching(/^provider.* spec\.nmae\): InvalidManifest/),
+      expect.stringMatching(/^shape.* spec\.displayNmae\): InvalidManifest/),
+      expect.stringMatching(/^shape.* spec\.scopes\): InvalidManifest/),
+    ]);
+  });
+
+  it('a misspelt field of a policy → one fault: the policy permits what it permits without the field', async () => {
+    const folder = await folderOfTest({
+      'policy.yaml': `${POLICY}  allows: {}\n`,
+      'client.yaml': machineClient('job', '  scopes: [other/read]\n'),
+    });
+    const { output } = await grantry(['check', '.'], { cwd: folder });
+    expect(output).toMatch(/^policy\.yaml:\d+ \(document 1, spec\.allows\): InvalidManifest: .*\n.*: 1 fault\.$/m);
   });
 
   it('an identity provider whose revokeTokensBefore is in the future → a warning with its place, and no fault', async () => {

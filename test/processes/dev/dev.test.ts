@@ -260,6 +260,26 @@ describe('a change of the folder', () => {
     await until('the resource is gone', async () => (await asked('default/read')).access_token === undefined);
   });
 
+  it('of allowedClients → a line when the grant begins and when it ends', async () => {
+    const resource = (allowed: string) =>
+      `apiVersion: grantry.dev/v1alpha1\nkind: ProtectedResource\nmetadata: {name: notes, namespace: owner}\nspec:\n  scopes: [{name: owner/read}]\n  allowedClients: [${allowed}]\n`;
+    const policy = `apiVersion: grantry.dev/v1alpha1\nkind: ClientPolicy\nmetadata: {name: wide}\nspec:\n  namespaceSelector: {}\n  allow: {scopes: ['**'], resources: ['**']}\n`;
+    const folder = await folderOfTest({
+      'job.yaml': machineClient(
+        'job',
+        '  defaultScopes: [owner/read]\n  resources: [{namespace: owner, name: notes}]\n',
+      ),
+      'notes.yaml': resource(''),
+      'policy.yaml': policy,
+    });
+    const { grantry } = await startDev(folder);
+    await writeFile(join(folder, 'notes.yaml'), resource('{namespaces: [default]}'));
+    await grantry.printed(/ default\.job: ResourcesGranted is True: /);
+    await writeFile(join(folder, 'notes.yaml'), resource(''));
+    await grantry.printed(/ default\.job: ResourcesGranted is False: /);
+    expect(grantry.output.match(/ResourcesGranted/g)).toHaveLength(2);
+  });
+
   it('that makes a resource faulty → its restrictions stay until it is deleted, and it is granted once it is mended', async () => {
     const resource = (scopes: string) =>
       `apiVersion: grantry.dev/v1alpha1\nkind: ProtectedResource\nmetadata: {name: notes}\nspec:\n  scopes: [${scopes}]\n  tokens: {maxLifetime: 1m}\n`;

@@ -74,6 +74,8 @@ describe('a client secret of grantry dev', () => {
     expect(one.grantry.output).not.toContain('was changed');
     await one.grantry.end();
     expect(one.grantry.output.match(/has a new secret/g)).toHaveLength(1);
+    // One version of each record: what is replaced is removed.
+    expect(await readdir(join(folder, '.grantry/records'))).toHaveLength(2);
     const again = await startDev(folder);
     expect(await secretIn(folder)).toBe(second);
     expect([await tried(again.issuer, first), await tried(again.issuer, second)]).toEqual([200, 200]);
