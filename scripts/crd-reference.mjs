@@ -43,8 +43,9 @@ function typeOf(schema) {
   }
 }
 
-function stringType({ pattern = '', format, maxLength }) {
+function stringType({ 'x-kubernetes-validations': rules = [], format, maxLength }) {
   if (format === 'date-time') return 'time';
+  const pattern = rules.map(({ rule }) => /^self\.matches\(r"(.*)"\)$/.exec(rule)?.[1]).find(Boolean) ?? '';
   return PATTERN_NAMES.find(([start]) => pattern.startsWith(start))?.[1] ?? `text, up to ${maxLength}`;
 }
 
@@ -79,7 +80,9 @@ function rulesBelow(schema, path) {
     rulesBelow(child, `${path}.${name}`),
   );
   const items = schema.items === undefined ? [] : rulesBelow(schema.items, `${path}[]`);
-  return [...(schema['x-kubernetes-validations'] ?? []).map(({ message }) => ({ path, message })), ...below, ...items];
+  // How a value is written is its type in the table.
+  const rules = (schema['x-kubernetes-validations'] ?? []).filter(({ rule }) => !rule.startsWith('self.matches('));
+  return [...rules.map(({ message }) => ({ path, message })), ...below, ...items];
 }
 
 function page({ names, scope, versions: [version] }) {

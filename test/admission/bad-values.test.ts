@@ -27,7 +27,7 @@ describe('a ClientPolicy', () => {
       listing(Array.from({ length: 101 }, (_, index) => `a/${index}`)),
       /^spec\.allow\.secretMetadata: .*100/,
     ],
-    ['an unknown variable', listing([`\${name}/*`]), /^spec\.allow\.secretMetadata\[0\]: .*\$\{namespace\}/],
+    ['an unknown variable', listing([`\${name}/*`]), /^spec\.allow\.secretMetadata\[0\]: .*example\.com\/team/],
     ['a misspelt list', { allow: { secretMetdata: [] } }, /^spec\.allow\.secretMetdata: .*secretMetadata\?/],
     ['no selector', { namespaceSelector: undefined }, /^spec\.namespaceSelector: .*required/],
     [

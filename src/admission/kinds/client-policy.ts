@@ -24,12 +24,57 @@ const PATTERNS_MAX = 100;
 // Visible ASCII in which ${ begins nothing but ${namespace}.
 const GLOB = /^(\{|\$*[!-#%-z|}~]|\$+\{namespace\})*\$*$/;
 
-const globs = () =>
+const NO_GLOB = `holds more than visible ASCII, or a variable other than ${NAMESPACE_VARIABLE}`;
+
+const VARIABLE = '\\$\\{namespace\\}';
+const HOST_ENTRY = entry(
+  `([a-z0-9._*-]|${VARIABLE})+|[[*][0-9a-f:.*[\\]]*[\\]*]`,
+  'can match no host: a lower-case name such as app.example.com or *.example.com, without scheme, port and path',
+);
+const URI_ENTRY = entry(
+  `(\\*|${VARIABLE}|[A-Za-z][A-Za-z0-9+.-]*(:|\\*|${VARIABLE}))([A-Za-z0-9._~:/?[\\]@!$&'()*+,;=%-]|${VARIABLE})*`,
+  'can match no absolute URI without fragment, such as https://api.example.com/* or urn:example:*',
+);
+
+/** How an entry of each list is written: any other can match nothing. */
+const ENTRIES = {
+  clientIds: entry(
+    `([A-Za-z0-9*]|${VARIABLE})([A-Za-z0-9_~*-]|${VARIABLE})*|[A-Za-z0-9][A-Za-z0-9._~-]*`,
+    `can match no client id: letters, digits and _ ~ - with * and ${NAMESPACE_VARIABLE}, or one with dots letter by letter`,
+  ),
+  grantTypes: entry('[a-z0-9_.:/*-]+', 'can match no grant type: a name such as authorization_code, or *'),
+  authMethods: entry('[a-z0-9_*]+', 'can match no method: a name such as private_key_jwt, or *'),
+  scopes: entry(
+    `(\\{|\\$*[!#%-[\\]-z|}~]|\\$+\\{namespace\\})*\\$*`,
+    `can match no scope: visible ASCII without " and \\, and no variable other than ${NAMESPACE_VARIABLE}`,
+  ),
+  audiences: URI_ENTRY,
+  resources: URI_ENTRY,
+  redirectHosts: HOST_ENTRY,
+  jwksHosts: HOST_ENTRY,
+  logoutHosts: HOST_ENTRY,
+  groups: { form: GLOB, fault: NO_GLOB },
+  redirectSchemes: entry(
+    `([a-z]|${VARIABLE})([a-z0-9-]|${VARIABLE})*[.*]([a-z0-9.*-]|${VARIABLE})*|\\*([a-z0-9.*-]|${VARIABLE})*`,
+    'can match no scheme: what stands before the colon, in lower case and with a dot, such as com.example.app',
+  ),
+  corsOrigins: entry(
+    `(https?|[a-z]*\\*[a-z]*)://([a-z0-9.:*[\\]-]|${VARIABLE})+|([a-z0-9.:/*[\\]-]|${VARIABLE})*\\*\\*([a-z0-9.:/*[\\]-]|${VARIABLE})*`,
+    'can match no origin: such as https://app.example.com or https://*.example.com, in lower case and without path',
+  ),
+  secretMetadata: entry(
+    `([a-z0-9.*-]|${VARIABLE})+/([A-Za-z0-9._*-]|${VARIABLE})+|([a-z0-9.*-]|${VARIABLE})*\\*\\*([A-Za-z0-9._*-]|${VARIABLE})*`,
+    'can match no key that needs permission: one with a prefix, such as example.com/team or example.com/*',
+  ),
+} as const;
+
+function entry(form: string, fault: string) {
+  return { form: new RegExp(`^(${form})?$`), fault };
+}
+
+const globs = (form: RegExp, fault: string) =>
   setOf(
-    text(512, GLOB, `holds more than visible ASCII, or a variable other than ${NAMESPACE_VARIABLE}`).refine(
-      (pattern) => pattern !== '',
-      { error: 'is empty' },
-    ),
+    text(512, form, fault).refine((pattern) => pattern !== '', { error: 'is empty' }),
     PATTERNS_MAX,
   ).optional();
 
@@ -53,20 +98,23 @@ export const namespaceSelector = (object: MakeObject) =>
 
 function clientPolicy(unknownFields: UnknownFields) {
   const object = objectsWith(unknownFields);
+  // A server reads the others as well: a policy in a cluster does not become void for an entry that permits nothing.
+  const entries = (field: keyof typeof ENTRIES) =>
+    unknownFields === 'refuse' ? globs(ENTRIES[field].form, ENTRIES[field].fault) : globs(GLOB, NO_GLOB);
   const allow = object({
-    clientIds: globs(),
-    grantTypes: globs(),
-    authMethods: globs(),
-    scopes: globs(),
-    audiences: globs(),
-    resources: globs(),
-    redirectHosts: globs(),
-    jwksHosts: globs(),
-    logoutHosts: globs(),
-    groups: globs(),
-    redirectSchemes: globs(),
-    corsOrigins: globs(),
-    secretMetadata: globs(),
+    clientIds: entries('clientIds'),
+    grantTypes: entries('grantTypes'),
+    authMethods: entries('authMethods'),
+    scopes: entries('scopes'),
+    audiences: entries('audiences'),
+    resources: entries('resources'),
+    redirectHosts: entries('redirectHosts'),
+    jwksHosts: entries('jwksHosts'),
+    logoutHosts: entries('logoutHosts'),
+    groups: entries('groups'),
+    redirectSchemes: entries('redirectSchemes'),
+    corsOrigins: entries('corsOrigins'),
+    secretMetadata: entries('secretMetadata'),
     loopbackRedirects: z.boolean().default(false),
     consentSkip: z.boolean().default(false),
   });

@@ -116,7 +116,7 @@ describe('a client that is served under an id', () => {
     namespace === 'team' && clientId === 'acme.app' && `${namespace}.${name}` !== clientId;
   /** The keys of the served clients by id. */
   const holdersIn = async (documents: readonly unknown[]) => {
-    const { clients } = await judge([...documents, ...policies]);
+    const { clients } = await judge([...documents, ...policies], { unknownFields: 'ignore' });
     return new Map(
       clients.flatMap(({ client, object }) =>
         client === undefined ? [] : [[client.clientId, `${object.namespace}/${object.name}`] as const],

@@ -397,7 +397,7 @@ describeRedis('a hostile tenant', () => {
     {
       move: 'claims an id with a dot under a policy that permits every id by a glob',
       attempt: async () => {
-        await permit({ allow: { clientIds: ['**', `${victim.namespace}.*`] } });
+        await permit({ allow: { clientIds: ['**'] } });
         return await verdictOnNew({ clientId: `${victim.namespace}.ap` });
       },
       refusal: 'ClientIdNotPermitted',

@@ -16,7 +16,7 @@ import { SIGNING_KEY } from '../../../src/admission/kinds/signing-key.ts';
 import { documentsOf, judge } from '../../admission/world.ts';
 import type { Manifest } from '../setup/cluster.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
-import { type Schema, valuesOf } from './generated-manifests.ts';
+import { malformedValuesOf, type Schema, valuesOf } from './generated-manifests.ts';
 
 const CRDS = join(import.meta.dirname, '../../../crds');
 const SCHEMAS = {
@@ -106,11 +106,17 @@ beforeAll(async () => {
   namespace = await cluster.namespace();
 });
 
+interface Cause {
+  /** Empty where the refusal is about no field. */
+  readonly field: string;
+  readonly message: string;
+}
+
 /** What the API server says to a new object: undefined when it would take it, else why not. */
-async function refusalOf(
+async function causesOf(
   manifest: Manifest,
   fieldValidation: 'Strict' | 'Ignore',
-): Promise<readonly string[] | undefined> {
+): Promise<readonly Cause[] | undefined> {
   const spec = definitions.get(manifest.kind as Kind);
   if (spec === undefined) throw new Error(`no CRD for ${manifest.kind}`);
   const scope = spec.scope === 'Namespaced' ? `/namespaces/${namespace}` : '';
@@ -120,23 +126,57 @@ async function refusalOf(
   const { status, body } = await cluster.call('POST', path, { body: { ...manifest, metadata } });
   if (status === 201) return undefined;
   expect([400, 404, 422]).toContain(status);
-  const causes: readonly { message: string }[] = body.details?.causes ?? [];
-  return causes.length > 0 ? causes.map(({ message }) => message) : [String(body.message)];
+  const causes: readonly Cause[] = body.details?.causes ?? [];
+  return causes.length > 0 ? causes : [{ field: '', message: String(body.message) }];
+}
+
+async function refusalOf(...asked: Parameters<typeof causesOf>): Promise<readonly string[] | undefined> {
+  return (await causesOf(...asked))?.map(({ message }) => message);
+}
+
+/** The messages of the rules that say how a string is written. */
+const FORMS: ReadonlySet<string> = new Set(
+  [...definitions.values()].flatMap(({ versions: [version] }) =>
+    rulesOf(version.schema.openAPIV3Schema)
+      .filter(({ rule }) => rule.startsWith('self.matches('))
+      .map(({ message }) => message),
+  ),
+);
+
+function rulesOf(schema: Schema): readonly { readonly rule: string; readonly message: string }[] {
+  const below = [...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties];
+  return [
+    ...(schema['x-kubernetes-validations'] ?? []),
+    ...below.flatMap((child) => (child === undefined ? [] : rulesOf(child))),
+  ];
 }
 
 const messageOf = (cause: string, messages: readonly string[]) => messages.find((message) => cause.includes(message));
 
 /** Holds the API server's word on a manifest to that of the schema and of the judge; whether it would be taken. */
 async function expectAgreement(manifest: Manifest, unknownFields: 'refuse' | 'ignore'): Promise<boolean> {
-  const refusal = await refusalOf(manifest, unknownFields === 'refuse' ? 'Strict' : 'Ignore');
+  const causes = await causesOf(manifest, unknownFields === 'refuse' ? 'Strict' : 'Ignore');
+  const refusal = causes?.map(({ message }) => message);
   const schema = SCHEMAS[manifest.kind as Kind][unknownFields].safeParse(manifest);
   const shown = JSON.stringify({ manifest, refusal, issues: schema.error?.issues }, null, 1);
+  // A rule that cannot be computed says nothing that a person understands.
+  expect(refusal?.join() ?? '', shown).not.toMatch(/conversion error/);
   if (!schema.success) {
     if (schema.error.issues.every(({ message }) => SIZE_ISSUE.test(message))) return false;
     expect(refusal, `only the schema of admission refuses ${shown}`).toBeDefined();
+    for (const { field, message } of causes ?? []) {
+      const form = messageOf(message, [...FORMS]);
+      if (form === undefined || (unknownFields === 'ignore' && form.startsWith('can match no'))) continue;
+      const said = schema.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+      expect(said, `only the CRD says it of ${shown}`).toContain(
+        `${field.replaceAll(/\[([^\]]*)\]/g, '.$1')}: ${form}`,
+      );
+    }
     return false;
   }
   if (refusal === undefined) return true;
+  // Servers read a policy with entries that can match nothing: it was accepted once.
+  if (unknownFields === 'ignore' && refusal.every((cause) => cause.includes('can match no'))) return false;
   // The judge leaves out what is of another class.
   const judged = { ...manifest, spec: { ...fieldsOf(manifest.spec), className: 'default' } };
   if (['SigningKey', 'IdentityProvider'].includes(manifest.kind)) Reflect.deleteProperty(judged.spec, 'className');
@@ -186,6 +226,17 @@ describe.each(Object.keys(SCHEMAS) as Kind[])('manifests made up as a %s', (kind
     (value): Manifest => ({ apiVersion: 'grantry.dev/v1alpha1', kind, metadata, spec: value }),
   );
 
+  const malformed = malformedValuesOf(spec, '.spec');
+
+  it.each([...new Set(malformed.map(([path]) => path))])('with %s malformed → both say in which form', async (path) => {
+    for (const [, value] of malformed.filter(([each]) => each === path)) {
+      const manifest = { apiVersion: 'grantry.dev/v1alpha1', kind, metadata, spec: value as object };
+      const said = (await refusalOf(manifest, 'Strict')) ?? [];
+      expect([JSON.stringify(value), said.filter((message) => messageOf(message, [...FORMS]))]).toHaveProperty('1.0');
+      expect(await expectAgreement(manifest, 'refuse')).toBe(false);
+    }
+  });
+
   it.each(['refuse', 'ignore'] as const)(
     'are judged alike by the API server and by admission, unknown fields: %s',
     async (unknownFields) => {
@@ -200,18 +251,11 @@ describe.each(Object.keys(SCHEMAS) as Kind[])('manifests made up as a %s', (kind
 });
 
 describe('the rules of the CRDs', () => {
-  const collect = (schema: Schema): readonly string[] => [
-    ...(schema['x-kubernetes-validations'] ?? []).map(({ message }) => message),
-    ...[...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties].flatMap((child) =>
-      child === undefined ? [] : collect(child),
-    ),
-  ];
-
   it('are all known to these tests', () => {
     const rules = [...definitions.values()].flatMap(({ versions: [version] }) =>
-      collect(version.schema.openAPIV3Schema),
+      rulesOf(version.schema.openAPIV3Schema).map(({ message }) => message),
     );
-    const known = [...Object.keys(RULES_OF_THE_JUDGE), ...RULES_OF_THE_SCHEMAS, ...RULES_OF_CHANGE];
+    const known = [...Object.keys(RULES_OF_THE_JUDGE), ...RULES_OF_THE_SCHEMAS, ...RULES_OF_CHANGE, ...FORMS];
     expect([...new Set(rules)].sort()).toEqual(known.sort());
   });
 

@@ -9,7 +9,6 @@ export interface Schema {
   readonly description?: string;
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
-  readonly pattern?: string;
   readonly format?: string;
   readonly maxLength?: number;
   readonly maxItems?: number;
@@ -92,6 +91,8 @@ const CLAIMS = ['email', 'https://a.example/groups', '/realm_access/roles', '/a~
 const ODD_CLAIMS = ['', '/', '/a~2', '//a', 'a\nb'];
 const GROUPS = ['**', 'ops-*', 'staff:Größe'];
 const ODD_GROUPS = ['', 'a\nb', '\u0085'];
+const SCOPES = ['openid', 'corp:', '!#[]~'];
+const ODD_SCOPES = ['', 'a b', 'a"b', 'a\\b', 'ä'];
 const VISIBLE = ['openid', 'corp:', 'x'];
 const ODD_VISIBLE = ['', 'a b', 'ä', '\x7f'];
 const WORDS = [
@@ -106,8 +107,51 @@ const WORDS = [
   ' ',
 ];
 
+type Pool = readonly [fitting: readonly string[], odd: readonly string[]];
+
+/** Entries of the lists of a policy. */
+const ENTRIES: readonly Pool[] = [
+  [
+    ['web', 'team_*', 'a.b', '**', `\${namespace}_*`],
+    ['', 'a b', 'other.*', '-a', 'ä'],
+  ],
+  [
+    ['authorization_code', '*', 'urn:a-b'],
+    ['', 'A', 'a b'],
+  ],
+  [
+    ['client_secret_basic', '*', 'none'],
+    ['', 'a-b', 'A', 'a:b'],
+  ],
+  [
+    ['shop/read', `\${namespace}/*`, '$', '{', 'a#b'],
+    ['', 'a"b', 'a\\b', 'a b', `\${name}`],
+  ],
+  [
+    ['urn:a', 'https://a.example/*', '**', `\${namespace}:x`, 'a*'],
+    ['', 'api.example', '/a', 'urn:a#b', 'a b'],
+  ],
+  [
+    ['app.example', '*.example', `\${namespace}.x`, '[::1]'],
+    ['', 'https://a', 'a:1', 'A', 'a/b'],
+  ],
+  [
+    ['com.example.app', 'com.*', '**'],
+    ['', 'myapp', 'com.example:', 'A.b'],
+  ],
+  [
+    ['https://a.example', 'https://*.example:8443', '**'],
+    ['', 'https://a/', 'a.example', 'https://A'],
+  ],
+  [
+    ['example.com/a', 'example.com/*', '**'],
+    ['', 'team', 'a/b/c', '*'],
+  ],
+];
+
 /** For each pattern what fits and what does not; the pool identifies the pattern. */
-const POOLS: readonly (readonly [fitting: readonly string[], odd: readonly string[]])[] = [
+const POOLS: readonly Pool[] = [
+  ...ENTRIES,
   [DURATIONS, ODD_DURATIONS],
   [TIMES, ODD_TIMES],
   [ADDRESSES, ODD_ADDRESSES],
@@ -128,6 +172,7 @@ const POOLS: readonly (readonly [fitting: readonly string[], odd: readonly strin
   [DOMAINS, ODD_DOMAINS],
   [CLAIMS, ODD_CLAIMS],
   [GROUPS, ODD_GROUPS],
+  [SCOPES, ODD_SCOPES],
   [VISIBLE, ODD_VISIBLE],
 ];
 
@@ -136,18 +181,62 @@ function javaScriptPattern(pattern: string): RegExp {
   return new RegExp(pattern.replaceAll(/\\p\{(Latin|Greek|Cyrillic)\}/g, '\\p{sc=$1}'), 'u');
 }
 
-function stringsOf({ pattern, maxLength = 64, enum: words }: Schema): fc.Arbitrary<unknown> {
+/** What the whole string has to match. */
+function patternOf({ 'x-kubernetes-validations': rules = [] }: Schema): string | undefined {
+  return rules.flatMap(({ rule }) => /^self\.matches\(r"(.*)"\)$/.exec(rule)?.[1] ?? [])[0];
+}
+
+/** The pool of a pattern. @throws where none is known */
+function poolOf(pattern: string): Pool {
+  const fits = javaScriptPattern(pattern);
+  const told = ([fitting, odd]: Pool) =>
+    fitting.every((sample) => fits.test(sample)) && !odd.some((sample) => sample !== '' && fits.test(sample));
+  const pool = POOLS.find(told);
+  if (pool === undefined) throw new Error(`no values are known for ${pattern}`);
+  return pool;
+}
+
+function stringsOf(schema: Schema): fc.Arbitrary<unknown> {
+  const { maxLength = 64, enum: words } = schema;
+  const pattern = patternOf(schema);
   if (words !== undefined) return mostly(fc.constantFrom(...words), fc.constantFrom('', 'Bogus', 'none'));
   const atLimit = 'a'.repeat(maxLength);
   if (pattern === undefined) {
     return mostly(fc.constantFrom(...WORDS), fc.constantFrom(atLimit, `${atLimit}a`, '\u{1F6D2}'.repeat(maxLength)));
   }
-  const fits = javaScriptPattern(pattern);
-  const told = ([fitting, odd]: (typeof POOLS)[number]) =>
-    fitting.every((sample) => fits.test(sample)) && !odd.some((sample) => sample !== '' && fits.test(sample));
-  const [fitting, odd] = POOLS.find(told) ?? [];
-  if (fitting === undefined || odd === undefined) throw new Error(`no values are known for ${pattern}`);
+  const [fitting, odd] = poolOf(pattern);
   return mostly(fc.constantFrom(...fitting), fc.constantFrom(...odd, atLimit, `${atLimit}a`));
+}
+
+/** For each string that is written in a form the values of the schema with one that is not, at its path, and all else right. */
+export function malformedValuesOf(schema: Schema, path = ''): readonly (readonly [path: string, value: unknown])[] {
+  const below = (child: Schema | undefined, step: string, around: (value: unknown) => unknown) =>
+    child === undefined
+      ? []
+      : malformedValuesOf(child, `${path}${step}`).map(([deep, value]) => [deep, around(value)] as const);
+  const pattern = patternOf(schema);
+  if (pattern !== undefined) {
+    return poolOf(pattern)[1]
+      .filter((value) => value !== '' && value.length <= (schema.maxLength ?? 0))
+      .map((value) => [path, value] as const);
+  }
+  const needed = neededOf(schema) as object;
+  return [
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, child]) =>
+      below(child, `.${name}`, (value) => ({ ...needed, [name]: value })),
+    ),
+    ...below(schema.items, '[]', (value) => [value]),
+    ...below(schema.additionalProperties, '.*', (value) => ({ de: value })),
+  ];
+}
+
+function neededOf(schema: Schema | undefined): unknown {
+  if (schema?.type === 'array') return [];
+  if (schema?.type === 'object') {
+    return Object.fromEntries((schema.required ?? []).map((name) => [name, neededOf(schema.properties?.[name])]));
+  }
+  const pattern = schema && patternOf(schema);
+  return schema?.enum?.[0] ?? (pattern === undefined ? 'a' : poolOf(pattern)[0][0]);
 }
 
 function mostly<Value>(fitting: fc.Arbitrary<Value>, odd: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
