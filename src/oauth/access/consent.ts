@@ -4,7 +4,7 @@
 import { isPublic } from '../client-auth/index.ts';
 import type { AuthorizationSnapshot, Consent } from '../ports/login-stores.ts';
 import type { Client } from '../registry/client.ts';
-import { isHttpLocalhost, isLoopbackOrPrivateUse } from '../values/redirect-uri.ts';
+import { isLocalhostName, isLoopbackOrPrivateUse } from '../values/redirect-uri.ts';
 import type { ClientAccess } from './client-access.ts';
 
 /** A request, with its client and the access of that by the same registry. */
@@ -44,14 +44,14 @@ function withoutEmpty(scopes: readonly (readonly [audience: string, scope: reado
 /**
  * Whether to ask, and for what. At an address that any app on the machine could listen to the person is asked
  * every time, also with consent `Skip`: nothing assures that it is the same app (RFC 8252 §8.6), and the secret of an
- * installed app is no secret. A confidential client at `http://localhost` is a developer's web app: its consent counts.
+ * installed app is no secret. A confidential client at a name of localhost is a developer's web app: its consent counts.
  * With `prompt=consent` the client itself asks for the question (OpenID Connect Core §3.1.2.1).
  * @param given what this person let this client do before; undefined when nothing
  */
 export function consentNeeded(judged: JudgedRequest, given: Consent | undefined): ConsentNeed {
   const { client, request } = judged;
   const { redirectUri, openid } = request;
-  const unassured = isLoopbackOrPrivateUse(redirectUri) && (isPublic(client) || !isHttpLocalhost(redirectUri));
+  const unassured = isLoopbackOrPrivateUse(redirectUri) && (isPublic(client) || !isLocalhostName(redirectUri));
   const demanded = openid?.prompt.includes('consent') ?? false;
   return { ask: demanded || unassured || !isCovered(judged, given), newAccess: newAccess(judged, given) };
 }

@@ -128,9 +128,9 @@ export function isLoopbackOrPrivateUse(uri: string): boolean {
   return (!uri.startsWith('https://') && !uri.startsWith('http://')) || isLoopback(uri);
 }
 
-/** Whether this is `http://localhost`, by that name and on any port. */
-export function isHttpLocalhost(uri: string): boolean {
-  return /^http:\/\/localhost(?:[:/?]|$)/.test(uri);
+/** Whether the host of this http or https address is `localhost` or a name below it, on any port: no literal of loopback. */
+export function isLocalhostName(uri: string): boolean {
+  return /^https?:\/\/(?:[^/?#@:]+\.)?localhost(?:[:/?]|$)/.test(uri);
 }
 
 /** Further hosts that operating systems and browsers resolve to the machine they run on. */

@@ -93,12 +93,16 @@ describe('consent', () => {
     expect(need(firstParty, aRequest(), undefined).ask).toBe(false);
   });
 
-  it.each(['http://127.0.0.1:5000/cb', 'http://[::1]/cb', 'http://localhost/cb', 'com.example.app:/cb'])(
-    'is asked of a public client at %s every time',
-    (redirectUri) => {
-      expect(need(nativeApp, aRequest({ redirectUri }), everything)).toEqual({ ask: true, newAccess: new Map() });
-    },
-  );
+  it.each([
+    'http://127.0.0.1:5000/cb',
+    'http://[::1]/cb',
+    'http://localhost/cb',
+    'https://localhost/cb',
+    'https://shop.localhost/cb',
+    'com.example.app:/cb',
+  ])('is asked of a public client at %s every time', (redirectUri) => {
+    expect(need(nativeApp, aRequest({ redirectUri }), everything)).toEqual({ ask: true, newAccess: new Map() });
+  });
 
   it('is asked of a public client on loopback even where consent may be skipped', () => {
     const client = { ...nativeApp, consent: 'Skip' as const };
@@ -118,12 +122,15 @@ describe('consent', () => {
     },
   );
 
-  it.each(['http://localhost/cb', 'http://localhost:8080/cb'])(
-    'is remembered for a confidential client at %s, a developer’s web app',
-    (redirectUri) => {
-      expect(need(webApp, aRequest({ redirectUri }), everything).ask).toBe(false);
-    },
-  );
+  it.each([
+    'http://localhost/cb',
+    'http://localhost:8080/cb',
+    'https://localhost/cb',
+    'https://localhost:8443/cb',
+    'https://shop.localhost:8443/cb',
+  ])('is remembered for a confidential client at %s, a developer’s web app', (redirectUri) => {
+    expect(need(webApp, aRequest({ redirectUri }), everything).ask).toBe(false);
+  });
 });
 
 describe('consent at resources with owners', () => {
