@@ -1,6 +1,7 @@
 // A web site that is not ours, on the names a test needs: it takes callbacks, sends them on, and serves hostile pages.
 
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 export interface ClientSite {
@@ -14,12 +15,16 @@ export interface ClientSite {
   close(): Promise<void>;
 }
 
-/** Listens on IPv4 and IPv6 loopback. */
-export async function startClientSite(): Promise<ClientSite> {
+/**
+ * Listens on IPv4 and IPv6 loopback.
+ * @param tls for a site over https
+ */
+export async function startClientSite(tls?: { readonly cert: string; readonly key: string }): Promise<ClientSite> {
+  const newServer = () => (tls === undefined ? createServer(listener) : createSecureServer(tls, listener));
   const pages = new Map<string, string>();
   const hops = new Map<string, string>();
   const seen: string[] = [];
-  const listener: Parameters<typeof createServer>[1] = (request, response) => {
+  const listener: RequestListener = (request, response) => {
     const { pathname, search } = new URL(`http://site${request.url ?? '/'}`);
     seen.push(`${request.method} http://${request.headers.host}${request.url}`);
     const hop = hops.get(pathname);
@@ -27,9 +32,9 @@ export async function startClientSite(): Promise<ClientSite> {
     else
       response.writeHead(200, { 'content-type': 'text/html' }).end(pages.get(pathname) ?? '<h1>The application</h1>');
   };
-  const ipv4 = await listen(createServer(listener), '127.0.0.1', 0);
+  const ipv4 = await listen(newServer(), '127.0.0.1', 0);
   const { port } = ipv4.address() as AddressInfo;
-  const ipv6 = await listen(createServer(listener), '::1', port);
+  const ipv6 = await listen(newServer(), '::1', port);
   return {
     port,
     serve: (path, html) => void pages.set(path, html),

@@ -1,5 +1,5 @@
-// The headers of every answer (security rows U1–U3). An endpoint may replace `cache-control` (metadata, keys) and, with
-// `pagePolicy`, the content security policy of a page that posts forms.
+// The headers of every answer (security rows U1–U3). An endpoint may replace `cache-control` (metadata, keys) and the
+// content security policy of a page whose forms end elsewhere.
 
 /**
  * The headers of every answer. HSTS only where the issuer is https: on loopback http it would lock a
@@ -14,19 +14,22 @@ export function commonHeaders(issuer: string): Readonly<Record<string, string>> 
   };
 }
 
-/**
- * The content security policy of a page: no content but the style sheet and images of this origin, never framed.
- * @param formAction further sources that a form on the page may redirect to, e.g. the scheme of a redirect URI
- */
-export function pagePolicy(formAction: readonly string[] = []): string {
-  const target = ["'self'", ...formAction].join(' ');
-  return `default-src 'none'; style-src 'self'; img-src 'self'; form-action ${target}; frame-ancestors 'none'; base-uri 'none'`;
-}
+/** No content but the style sheet and images of this origin, never framed. */
+const CONTENT_POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/** The headers of answers that may be pages, beside {@link commonHeaders}. */
+/** The headers of answers that may be pages, beside {@link commonHeaders}: the forms of a page end at this origin. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
-  'content-security-policy': pagePolicy(),
+  'content-security-policy': `${CONTENT_POLICY}; form-action 'self'`,
   'x-frame-options': 'DENY',
+};
+
+/**
+ * In place of {@link PAGE_HEADERS} for a page with a form that may end at a client or an identity provider. Chromium holds every
+ * later redirect against `form-action`, also those of the client, and no list names their targets (docs/adr/0049).
+ */
+export const LEAVING_PAGE_HEADERS: Readonly<Record<string, string>> = {
+  ...PAGE_HEADERS,
+  'content-security-policy': CONTENT_POLICY,
 };
 
 /** `Cache-Control` of the public documents that change rarely: metadata and keys. */

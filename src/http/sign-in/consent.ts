@@ -16,7 +16,7 @@ import {
   requireOwnForm,
   resumePath,
   type SignInFlow,
-  sendPage,
+  sendLeavingPage,
   startAgain,
 } from './sign-in-flow.ts';
 
@@ -74,7 +74,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
     isLimited: client.signIn !== undefined,
     lasts: client.grantTypes.includes('refresh_token'),
   });
-  sendPage(exchange.reply.code(200), request.redirectUri, page);
+  sendLeavingPage(exchange.reply.code(200), page);
 }
 
 async function submitDecision(flow: SignInFlow, exchange: Exchange): Promise<void> {

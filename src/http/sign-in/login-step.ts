@@ -1,10 +1,9 @@
 // The answer with the login page: its first showing, and each after a refusal.
 
-import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
 import { type LoginProblem, loginPage } from '../pages/login-page.ts';
 import { pageFrame } from '../pages/page-frame.ts';
 import type { Exchange } from '../server/endpoint.ts';
-import { type SignInFlow, sendFormPage } from './sign-in-flow.ts';
+import { type SignInFlow, sendLeavingPage, sendOwnPage } from './sign-in-flow.ts';
 import { destinationOf, type SignInGoal, waysIn } from './sign-in-goal.ts';
 
 /** When to try a provider again that cannot be reached, seconds. */
@@ -51,11 +50,6 @@ export function sendLoginPage(
     takesPasswords,
     providers,
   });
-  const targets = [...(isRequest ? [goal.request.redirectUri] : []), ...providers.map(siteOf)];
-  sendFormPage(reply.code(isClosedForNow ? 503 : status), targets, page);
-}
-
-/** Where the authorization endpoint of a provider is, at least its scheme. */
-function siteOf(provider: IdentityProvider): string {
-  return provider.type === 'OIDC' ? provider.issuer : `https://${provider.host}`;
+  const send = isRequest || providers.length > 0 ? sendLeavingPage : sendOwnPage;
+  send(reply.code(isClosedForNow ? 503 : status), page);
 }

@@ -11,7 +11,7 @@ import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
 import { pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn } from './error-link.ts';
-import { requireOwnForm, type SignInFlow, sendOwnPage, sendPage, startAgain } from './sign-in-flow.ts';
+import { requireOwnForm, type SignInFlow, sendLeavingPage, sendOwnPage, startAgain } from './sign-in-flow.ts';
 
 const REASON = 'logout';
 
@@ -98,8 +98,8 @@ function ask(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, 
     csrf: flow.formTokens.make(signedIn.cookie, subjectOfForm(parameters)),
     parameters: sentAgain(parameters),
   });
-  if (location === undefined) sendOwnPage(reply.code(200), page);
-  else sendPage(reply.code(200), location, page);
+  const send = location === undefined ? sendOwnPage : sendLeavingPage;
+  send(reply.code(200), page);
 }
 
 /** The browser goes where the request says, or sees that the person is signed out. */

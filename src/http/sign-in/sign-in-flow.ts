@@ -23,7 +23,7 @@ import type { SealedRequests } from '../cookies/sealed-request.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { PageSite } from '../pages/page-frame.ts';
 import type { Exchange } from '../server/endpoint.ts';
-import { PAGE_HEADERS, pagePolicy } from '../server/security-headers.ts';
+import { LEAVING_PAGE_HEADERS, PAGE_HEADERS } from '../server/security-headers.ts';
 import { noteError, redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import { type FormTokens, isOwnForm } from './form-origin.ts';
 import type { LoginLimiter } from './login-limit.ts';
@@ -174,21 +174,9 @@ export function interactionIdOf(request: FastifyRequest): string {
   return (request.params as { readonly interaction: string }).interaction;
 }
 
-/**
- * Sends a page with a form that may end at the client: Chromium holds every redirect after a form post against
- * `form-action`, so the scheme of the redirect URI is allowed. A scheme, because CSP has no IPv6 hosts.
- */
-export function sendPage(reply: FastifyReply, redirectUri: string, page: string): void {
-  sendFormPage(reply, [redirectUri], page);
-}
-
-/** @param targets addresses at which a form of the page may end, besides those of ours */
-export function sendFormPage(reply: FastifyReply, targets: readonly string[], page: string): void {
-  const schemes = [...new Set(targets.map((target) => new URL(target).protocol))];
-  reply
-    .headers({ ...PAGE_HEADERS, 'content-security-policy': pagePolicy(schemes) })
-    .type('text/html; charset=utf-8')
-    .send(page);
+/** Sends a page with a form that may end at a client or an identity provider. */
+export function sendLeavingPage(reply: FastifyReply, page: string): void {
+  reply.headers(LEAVING_PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
 }
 
 /** Sends a page whose forms end at pages of ours. */

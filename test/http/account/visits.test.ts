@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { hidden } from '../sign-in/sign-in-browser.ts';
-import { PASSWORD } from '../sign-in/sign-in-world.ts';
+import { OWN_POLICY, PASSWORD } from '../sign-in/sign-in-world.ts';
 import { type AccountForm, anAccountWorld, formOf, formsOf, SHOP } from './account-world.ts';
 
 const PATHS = ['/account', '/account/sessions', '/account/applications'] as const;
@@ -34,11 +34,11 @@ describe('a page of the account', () => {
     const world = await anAccountWorld();
     const browser = await world.browser().signIn();
     const { headers } = await browser.get(path);
+    const login = await world.browser().get(path);
+    expect(login.headers.get('content-security-policy')).toBe(OWN_POLICY);
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('x-frame-options')).toBe('DENY');
-    expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    );
+    expect(headers.get('content-security-policy')).toBe(OWN_POLICY);
   });
 
   it.each(PATHS)('%s, given a browser that prefers German → in German', async (path) => {

@@ -4,7 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { PKCE } from '../../grantry.ts';
 import { hintFor, idTokenKey, OPENID, openidPath, signedIn } from './openid-world.ts';
 import { answerOf, hidden, type Page, type TestBrowser } from './sign-in-browser.ts';
-import { aWorld, CALLBACK, SECRET, type World, type WorldOptions } from './sign-in-world.ts';
+import {
+  aWorld,
+  CALLBACK,
+  LEAVING_POLICY,
+  OWN_POLICY,
+  SECRET,
+  type World,
+  type WorldOptions,
+} from './sign-in-world.ts';
 
 const BYE = 'https://shop.example/bye?from=shop';
 const SHOP = { ...OPENID, scopes: [...OPENID.scopes, 'offline_access'], postLogoutRedirectUris: [BYE] };
@@ -91,6 +99,9 @@ describe('a request to sign out', () => {
     const page = await browser.get(logoutPath(query));
     expect([page.status, page.location]).toEqual([200, undefined]);
     expect(page.body).toContain('<bdi>alice</bdi>');
+    expect(page.headers.get('content-security-policy')).toBe(
+      query.post_logout_redirect_uri === undefined ? OWN_POLICY : LEAVING_POLICY,
+    );
     expect(await isSignedIn(world, browser)).toBe(true);
     const answer = await browser.post('/logout/confirm', { ...query, csrf: hidden(page, 'csrf') });
     const location = query.post_logout_redirect_uri === undefined ? undefined : `${BYE}&state=again`;

@@ -22,6 +22,11 @@ import { TestBrowser } from './sign-in-browser.ts';
 export const PASSWORD = 'correct horse battery';
 export const SECRET = 'a-secret-of-the-shop-that-is-long-enough';
 export const CALLBACK = 'https://shop.example/callback';
+/** The content security policy of a page whose forms may end at a client or a provider. */
+export const LEAVING_POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'";
+/** That of a page whose forms end at ours. */
+export const OWN_POLICY = `${LEAVING_POLICY}; form-action 'self'`;
 const uid = '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0001';
 
 /** A confidential web application. */

@@ -5,7 +5,7 @@ import type { OidcProvider } from '../../../../src/oauth/registry/identity-provi
 import { anOidcProvider } from '../../../login/upstream/providers.ts';
 import { json, ScriptedProvider } from '../../../login/upstream/scripted-provider.ts';
 import { answerOf, hidden, type Page, type TestBrowser } from '../sign-in-browser.ts';
-import { aWorld, CALLBACK, WEB, type World } from '../sign-in-world.ts';
+import { aWorld, CALLBACK, LEAVING_POLICY, WEB, type World } from '../sign-in-world.ts';
 
 const ADA = {
   preferred_username: 'ada',
@@ -141,7 +141,7 @@ describe('several ways to sign in', () => {
     expect(page.body).toContain('name="password"');
     expect(page.body).toContain('<bdi>Corp</bdi>');
     expect(page.body).toContain('<bdi>Partner</bdi>');
-    expect(page.headers.get('content-security-policy')).toContain("form-action 'self' https: http:");
+    expect(page.headers.get('content-security-policy')).toBe(LEAVING_POLICY);
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
     const left = await browser.post('/login/upstream/corp', fields);
     expect(left.status).toBe(303);
