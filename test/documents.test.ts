@@ -72,6 +72,27 @@ function filledIn(yaml: string): string {
   return placeholders.reduce((text, [placeholder, value]) => text.replaceAll(placeholder, () => value), yaml);
 }
 
+/** Whether a manifest of the kind stands behind a client: `kubectl apply` sends them in this order. */
+function followsClient(kind: string, yaml: string): boolean {
+  const kinds = [...yaml.matchAll(/^kind: (\w+)/gm)].map(([, name = '']) => name);
+  return kinds.includes('OAuthClient') && kinds.lastIndexOf(kind) > kinds.indexOf('OAuthClient');
+}
+
+const examples = globSync('examples/**/*.yaml', { cwd: root }).toSorted();
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
+
+it.each([
+  ...manifests.map(([name, , yaml]) => [name, yaml] as const),
+  ...examples.map((file) => [file, textOf(file)] as const),
+])('%s → policies and resources come before the clients that are refused without them', (_, yaml) => {
+  expect(['ClientPolicy', 'ProtectedResource'].filter((kind) => followsClient(kind, yaml))).toEqual([]);
+});
+
+it.each([...new Set(examples.map(dirname))])('the files of %s → policies come first', (folder) => {
+  const files = examples.filter((file) => dirname(file) === folder);
+  expect(followsClient('ClientPolicy', files.map(textOf).join('\n'))).toBe(false);
+});
+
 it.each(manifests)('the judge accepts %s', async (_, _document, yaml) => {
   const { code, output } = await judge([filledIn(yaml)]);
   expect(output).toContain('no faults');

@@ -35,7 +35,8 @@ async function checked(files: readonly string[]): Promise<string> {
 
 /** The OAuthClient of a file, and the other files of its folder in one text. */
 function example(file: string) {
-  const client = parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8'))[0]?.toJS() as ShownClient;
+  const manifests = parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8'));
+  const client = manifests.find((manifest) => manifest.get('kind') === 'OAuthClient')?.toJS() as ShownClient;
   const others = globSync(`${dirname(file)}/*`, { cwd: FOLDER, exclude: (name) => name.endsWith('client.yaml') });
   return { client, settings: others.map((name) => readFileSync(join(FOLDER, name), 'utf8')).join('\n') };
 }
