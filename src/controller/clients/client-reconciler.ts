@@ -13,8 +13,9 @@ import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { type CredentialOutcome, type StoredOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
+import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
+import { isSameStatus } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { JudgedClients } from '../verdicts/judged-clients.ts';
@@ -49,6 +50,7 @@ const LAST_USED_RETRY_MILLISECONDS = 1000;
 export class ClientReconciler {
   readonly #options: ClientReconcilerOptions;
   readonly #statuses: StatusWrites;
+  readonly #events: ConditionEvents;
   readonly #awaitedIds = new AwaitedIds();
   /** Since when the replicas are behind, by uid. */
   readonly #behindSince = new Map<string, number>();
@@ -58,6 +60,7 @@ export class ClientReconciler {
   constructor(options: ClientReconcilerOptions) {
     this.#options = options;
     this.#statuses = new StatusWrites(options.api, OAUTH_CLIENTS);
+    this.#events = new ConditionEvents(options.record);
   }
 
   /** To be called when a client was deleted. */
@@ -176,8 +179,8 @@ export class ClientReconciler {
       if (!this.#options.lastUsedRate.tryTake()) return earliest(requeueAfter, LAST_USED_RETRY_MILLISECONDS);
     }
     if (!(await this.#statuses.write(object, status))) return requeueAfter;
-    this.#recordFaults(object, [...verdict.conditions, ...(report.grants ? [report.grants] : [])], before);
     this.#recordAcquiredId(object, verdict);
+    this.#events.record(object, [...verdict.conditions, ...(report.grants ? [report.grants] : [])]);
     return requeueAfter;
   }
 
@@ -189,16 +192,6 @@ export class ClientReconciler {
   #recordOutcome(object: KubernetesObject, { done }: CredentialOutcome): void {
     const event = CREDENTIAL_EVENTS[done];
     if (event !== undefined) this.#options.record({ regarding: object, type: 'Normal', ...event });
-  }
-
-  /** Records a Warning for each condition that is False now and was not so before. */
-  #recordFaults(object: KubernetesObject, conditions: readonly Condition[], before: unknown): void {
-    for (const { type, status, reason, message } of conditions) {
-      const known = conditionIn(before, type);
-      if (status !== 'False' || type === 'Ready' || reason === 'Pending') continue;
-      if (known?.status === status && known.reason === reason) continue;
-      this.#options.record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
-    }
   }
 }
 

@@ -11,8 +11,9 @@ import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
+import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
+import { isSameStatus } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ProviderReports, ReportedProviders } from '../replicas/reported-providers.ts';
@@ -54,6 +55,7 @@ const OVERAGE_EVERY_MILLISECONDS = 3_600_000;
 export class ProviderController {
   readonly #options: ProviderControllerOptions;
   readonly #statuses: StatusWrites;
+  readonly #events: ConditionEvents;
   readonly #queue: WorkQueue;
   /** Since when replicas are behind, by uid and generation. */
   #behindSince: ReadonlyMap<string, number> = new Map();
@@ -65,6 +67,7 @@ export class ProviderController {
     this.#options = options;
     const { log, metrics } = options;
     this.#statuses = new StatusWrites(options.api, IDENTITY_PROVIDERS);
+    this.#events = new ConditionEvents(options.record);
     this.#queue = new WorkQueue({ kind: 'IdentityProvider', log, metrics, reconcile: () => this.#reconcile() });
   }
 
@@ -173,17 +176,13 @@ export class ProviderController {
   }
 
   async #report(verdict: ProviderVerdict): Promise<void> {
-    const { sources, install, clock, record } = this.#options;
+    const { sources, install, clock } = this.#options;
     const object = sources.providers.get(objectKey(verdict.object));
     if (object?.metadata.uid !== verdict.object.uid) return;
     const before = object.status;
     const status = providerStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
     if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
-    for (const { type, status: value, reason, message } of verdict.conditions) {
-      if (value !== 'False' || type === 'Ready' || reason === 'Pending') continue;
-      if (conditionIn(before, type)?.reason === reason) continue;
-      record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
-    }
+    this.#events.record(object, verdict.conditions);
   }
 }
 

@@ -11,8 +11,9 @@ import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
+import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { conditionIn, isSameStatus, withTime } from '../reconciling/status-conditions.ts';
+import { isSameStatus, withTime } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 
@@ -41,12 +42,14 @@ const GATHERING_MILLISECONDS = 1000;
 export class PolicyController {
   readonly #options: PolicyControllerOptions;
   readonly #statuses: StatusWrites;
+  readonly #events: ConditionEvents;
   readonly #queue: WorkQueue;
   #endListening: readonly (() => void)[] = [];
 
   constructor(options: PolicyControllerOptions) {
     this.#options = options;
     this.#statuses = new StatusWrites(options.api, CLIENT_POLICIES);
+    this.#events = new ConditionEvents(options.record);
     const { log, metrics } = options;
     this.#queue = new WorkQueue({ kind: 'ClientPolicy', log, metrics, reconcile: () => this.#reconcile() });
   }
@@ -103,10 +106,7 @@ export class PolicyController {
     const before = object.status;
     const status = policyStatus({ verdict, namespaces: sources.namespaces.objects(), clients }, before, clock.now());
     if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
-    for (const { type, status: value, reason, message } of verdict.conditions) {
-      if (value !== 'False' || type === 'Ready' || conditionIn(before, type)?.reason === reason) continue;
-      this.#options.record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
-    }
+    this.#events.record(object, verdict.conditions);
   }
 }
 

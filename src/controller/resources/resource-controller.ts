@@ -24,8 +24,9 @@ import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import { resourceMetadataUrl } from '../../oauth/endpoints/resource-metadata.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
+import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { conditionIn, isSameStatus, withTime } from '../reconciling/status-conditions.ts';
+import { isSameStatus, withTime } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
@@ -68,6 +69,7 @@ export class ResourceController {
   readonly #resources: AdmittedResources<SourceObject>;
   readonly #programmed: ProgrammedResources;
   readonly #statuses: StatusWrites;
+  readonly #events: ConditionEvents;
   readonly #queue: WorkQueue;
   readonly #rankings: WorkQueue;
   #endListening: readonly (() => void)[] = [];
@@ -86,6 +88,7 @@ export class ResourceController {
     });
     this.#programmed = new ProgrammedResources(observed, clock);
     this.#statuses = new StatusWrites(options.api, PROTECTED_RESOURCES);
+    this.#events = new ConditionEvents(options.record);
     this.#queue = new WorkQueue({
       kind: 'ProtectedResource',
       log,
@@ -194,17 +197,13 @@ export class ResourceController {
   }
 
   async #report(key: string, verdict: ResourceVerdict): Promise<void> {
-    const { sources, install, clock, record } = this.#options;
+    const { sources, install, clock } = this.#options;
     const object = sources.resources.get(key);
     if (object?.metadata.uid !== verdict.object.uid) return;
     const before = object.status;
     const status = resourceStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
     if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
-    for (const { type, status: value, reason, message } of verdict.conditions) {
-      if (value !== 'False' || type === 'Ready' || reason === 'Pending') continue;
-      if (conditionIn(before, type)?.reason === reason) continue;
-      record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
-    }
+    this.#events.record(object, verdict.conditions);
   }
 }
 

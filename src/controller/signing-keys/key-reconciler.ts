@@ -6,7 +6,6 @@ import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { DEFAULT_SIGNING_KEYS } from '../../admission/keys/default-signing-keys.ts';
 import type { StoredKey } from '../../admission/keys/key-secret.ts';
 import { isReplaced, olderPublisher, revokedKeyIds } from '../../admission/keys/served-keys.ts';
-import type { Condition } from '../../admission/kinds/conditions.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
 import { PART_LABEL } from '../../admission/references/secret-parts.ts';
@@ -16,10 +15,11 @@ import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
+import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
-import { conditionIn, isSameStatus } from '../reconciling/status-conditions.ts';
+import { isSameStatus } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ObservedReplicas, replicasBehind } from '../replicas/observed-replicas.ts';
 import {
@@ -68,11 +68,13 @@ export class KeyReconciler {
   readonly #options: KeyReconcilerOptions;
   readonly #steps: KeySteps;
   readonly #statuses: StatusWrites;
+  readonly #events: ConditionEvents;
 
   constructor(options: KeyReconcilerOptions) {
     this.#options = options;
     this.#steps = new KeySteps(options);
     this.#statuses = new StatusWrites(options.api, SIGNING_KEYS);
+    this.#events = new ConditionEvents(options.record);
   }
 
   /** The keys of the SigningKeys that {@link reconcile} creates. */
@@ -233,17 +235,7 @@ export class KeyReconciler {
     const keys = secrets.keys(object.metadata.name);
     const status = keyStatus({ ...report, keys }, before, this.#options.clock.now());
     if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
-    this.#recordFault(object, report.verdict.conditions, before);
-  }
-
-  /** Records a Warning for each condition that is False now and was not so before. */
-  #recordFault(object: KubernetesObject, conditions: readonly Condition[], before: unknown): void {
-    for (const { type, status, reason, message } of conditions) {
-      if (status !== 'False' || type === 'Ready') continue;
-      const known = conditionIn(before, type);
-      if (known?.status === status && known.reason === reason) continue;
-      this.#options.record({ regarding: object, type: 'Warning', reason, action: 'Reconcile', note: message });
-    }
+    this.#events.record(object, report.verdict.conditions);
   }
 
   #untilTime(time: number | undefined): number | undefined {

@@ -46,7 +46,7 @@ it.concurrent('a Secret that its owner replaced by another ends with the grace w
   const current = (await own.secret(team, 'replaced-oauth'))?.data['client-secret'];
   expect([old, OLD]).not.toContain(current);
   expect([await own.accepts(metadata.uid, current), await own.accepts(metadata.uid, old)]).toEqual([true, false]);
-  expect(controller.eventsOf('replaced')).toEqual(['SecretNotOwned', 'DriftRepaired']);
+  await controller.expectEventsOf('replaced', ['SecretNotOwned', 'DriftRepaired', 'Ready']);
 });
 
 it.concurrent.for<[string, string, Match]>([

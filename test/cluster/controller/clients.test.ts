@@ -206,6 +206,7 @@ describe('a generated secret', () => {
     await controller.expectEventsOf('foreign', ['SecretNotOwned']);
     await cluster.call('DELETE', `/api/v1/namespaces/${team}/secrets/foreign-oauth`);
     await install.whenReady(team, 'foreign');
+    await controller.expectEventsOf('foreign', ['SecretNotOwned', 'SecretCreated', 'Ready']);
   });
 
   it('is not taken over from a client that lives, whatever the labels say', async () => {
@@ -551,7 +552,7 @@ describe('a client that is refused', () => {
     expect(JSON.stringify(status)).not.toContain(here);
     await cluster.call('DELETE', `/apis/grantry.dev/v1alpha1/namespaces/${here}/oauthclients/first`);
     await own.whenReady(there, 'second');
-    await controller.expectEventsOf('second', ['ClientIdConflict', 'SecretCreated', 'ClientIdAcquired']);
+    await controller.expectEventsOf('second', ['ClientIdConflict', 'SecretCreated', 'ClientIdAcquired', 'Ready']);
     expect(controller.notes().join()).not.toContain(here);
   });
 

@@ -197,7 +197,7 @@ it('a Secret of a deleted client that a finalizer keeps → SecretNotOwned until
   expect(secret?.data['client-secret']).not.toBe(VALUE);
   expect(await install.accepts(metadata.uid, VALUE)).toBe(false);
   expect((await install.verifiers(metadata.uid))?.verifiers).toHaveLength(1);
-  await controller.expectEventsOf('web', ['SecretNotOwned', 'SecretCreated']);
+  await controller.expectEventsOf('web', ['SecretNotOwned', 'SecretCreated', 'Ready']);
 });
 
 it('a Secret whose owner is removed, as `--cascade=orphan` does, before its deletion arrives → adopted with its value', async () => {

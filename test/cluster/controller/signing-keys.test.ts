@@ -324,6 +324,7 @@ describe('the signing keys of an install', () => {
     await cluster.call('DELETE', path('a'));
     await until('the younger signs', async () => (await condition('Ready', 'b')).status === 'True');
     expect(await states('b')).toEqual(['Active']);
+    await until('it is an Event, too', () => leaders.events.some(({ reason }) => reason === 'Ready'));
   });
 
   it('that a SigningKey revokes → no other one signs with them, also one that has them already', async () => {

@@ -2,6 +2,7 @@
 // when. What becomes of it at a real API server is tested in test/cluster/.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Condition } from '../../../src/admission/kinds/conditions.ts';
 import { verifierSecret } from '../../../src/controller/client-secrets/credential-state.ts';
 import { ClientController } from '../../../src/controller/clients/client-controller.ts';
 import { conditionIn } from '../../../src/controller/reconciling/status-conditions.ts';
@@ -59,6 +60,8 @@ class Install {
   looks = 0;
   questions = 0;
   readonly events: string[] = [];
+  /** `ResourcesGranted` of each client. */
+  grants: Condition | undefined;
   /** The alerts that the last question acknowledged. */
   acknowledged: readonly string[] = [];
   readonly #reports: ((told: Told) => void)[] = [];
@@ -119,7 +122,7 @@ class Install {
             this.#reports.push((told) => resolve(schema.parse({ ...answer, ...told })));
           }),
       },
-      grantsOf: () => undefined,
+      grantsOf: () => this.grants,
       ownerOf: (identifier) => this.owners.get(identifier),
       observed: {
         observe: async () => {
@@ -248,6 +251,31 @@ describe('the controller of clients', () => {
     install.judged(identifier, TEAM, undefined);
     await install.pass(1000);
     expect(install.said('Accepted')).toBe('PolicyViolation');
+  });
+
+  it('a client without a resource that it refers to, until it is granted → one Warning, and one Normal Event Ready', async () => {
+    const granted = (status: Condition['status'], reason: string, observedGeneration: number): Condition => {
+      return { type: 'ResourcesGranted', status, reason, message: 'As it is.', observedGeneration };
+    };
+    const spec = {
+      grantTypes: ['authorization_code'],
+      redirectUris: ['https://app.example/back'],
+      auth: { method: 'none' },
+    };
+    const put = (generation: number) =>
+      install.clients.put({
+        metadata: { namespace: TEAM, name: 'app', generation },
+        spec: { ...spec, displayName: `App ${generation}` },
+      });
+    await install.lead();
+    install.grants = granted('False', 'ResourceNotGranted', 1);
+    put(1);
+    await install.pass(1000);
+    install.grants = granted('True', 'ResourcesGranted', 2);
+    put(2);
+    await install.pass(1000);
+    const events = install.events.filter((event) => event.startsWith('app '));
+    expect(events).toEqual(['app Warning ResourceNotGranted', 'app Normal Ready']);
   });
 
   describe('two clients that claim one id', () => {

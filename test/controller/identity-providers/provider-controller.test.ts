@@ -118,7 +118,7 @@ it('given a provider that every replica has and none has tried to reach → Prog
   expect(world.writes).toBe(writes);
 });
 
-it('given that every replica reaches it → Ready; one that fails → one Warning', async () => {
+it('given that every replica reaches it → Ready; one that fails → one Warning, and an Event once all reach it again', async () => {
   world.putSecret();
   world.put('corp');
   world.reported.polled(world.reports(1, 'Reachable'));
@@ -130,6 +130,9 @@ it('given that every replica reaches it → Ready; one that fails → one Warnin
   world.reported.polled(world.reports(1, 'DiscoveryFailed'));
   await world.conditions();
   expect(world.events).toEqual(['corp Warning DiscoveryFailed']);
+  world.reported.polled(world.reports(1, 'Reachable'));
+  expect(await world.conditions()).toEqual(ready);
+  expect(world.events).toEqual(['corp Warning DiscoveryFailed', 'corp Normal Ready']);
 });
 
 it('given people who sign in without groups → one Warning an hour, of the present generation', async () => {

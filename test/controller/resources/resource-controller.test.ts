@@ -91,7 +91,7 @@ afterEach(async () => {
 
 const READY = ['Accepted=True Accepted', 'Programmed=True NotObserved', 'Ready=True Ready'];
 
-it('given a resource that is refused → Stalled and one Warning, until it is corrected', async () => {
+it('given a resource that is refused → Stalled and one Warning, until it is corrected: Ready, also as an Event', async () => {
   world.put('notes', { scopes: [{ name: 'openid' }] });
   world.controller.start();
   expect(await world.conditions('notes')).toEqual([
@@ -105,7 +105,7 @@ it('given a resource that is refused → Stalled and one Warning, until it is co
     observedGeneration: 2,
     resource: 'urn:grantry:ns:team:notes',
   });
-  expect(world.events).toHaveLength(1);
+  expect(world.events).toEqual(['notes Warning InvalidScope', 'notes Normal Ready']);
 });
 
 it('given metadata of an accepted https resource → its address in the status; without any → none', async () => {
