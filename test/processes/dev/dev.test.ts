@@ -6,6 +6,8 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { json, ScriptedProvider } from '../../login/upstream/scripted-provider.ts';
 import { folderOfTest, machineClient } from '../../manifests/a-folder.ts';
+import { asserted, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
+import { aKey } from '../../oauth/values/signed-tokens.ts';
 import { until } from '../../until.ts';
 import { endProcesses, GrantryProcess, grantry, post, shell, startDev, takenPort } from '../grantry-process.ts';
 
@@ -124,6 +126,24 @@ describe('grantry dev at its start', () => {
     await writeFile(join(folder, 'corp.yaml'), provider(`${upstream.issuer}/`));
     await grantry.printed(unusable(`the document names the issuer ${upstream.issuer}"`));
     expect(grantry.output).not.toMatch(/(wrong|right)-secret/);
+  });
+
+  it('given a key host by a short name → it is looked up by the system, search domains and all', async () => {
+    const auth = '  auth: { method: private_key_jwt, privateKeyJwt: { jwksUri: "https://reports/jwks.json" } }\n';
+    const policy = `apiVersion: grantry.dev/v1alpha1
+kind: ClientPolicy
+metadata: { name: default }
+spec:
+  namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: default } }
+  allow: { authMethods: [private_key_jwt], jwksHosts: [reports], grantTypes: [client_credentials] }
+`;
+    const folder = await folderOfTest({ 'job.yaml': machineClient('job', auth), 'policy.yaml': policy });
+    const { grantry, issuer } = await startDev(folder);
+    const assertion = await assertionOf(aKey('ES256'), { clientId: 'default.job', issuer, now: Date.now() });
+    const { status } = await post(`${issuer}/token`, { ...CLIENT_CREDENTIALS, ...asserted(assertion) });
+    expect(status).toBe(503);
+    const [line] = await grantry.printed(/.*the key set of a client cannot be fetched.*/);
+    expect(line).not.toContain('search domains do not apply');
   });
 
   it('takes the first free admin port, and readiness says so there', async () => {

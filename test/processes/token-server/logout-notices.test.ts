@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Client } from '../../../src/oauth/registry/client.ts';
+import { type AddressLookup, UnknownNameError } from '../../../src/outbound/name-lookup.ts';
 import { idTokenKey, OPENID, openidPath, signedIn, submitLogin } from '../../http/sign-in/openid-world.ts';
 import { hidden, type TestBrowser } from '../../http/sign-in/sign-in-browser.ts';
 import { aWorld, type World } from '../../http/sign-in/sign-in-world.ts';
@@ -16,6 +17,12 @@ const LOOPBACK = { networks: ['127.0.0.0/8'] };
 /** Between two tries, milliseconds. */
 const LONGEST_PAUSE = 600_000;
 const key = await idTokenKey();
+
+/** Which hosts may be called, and how their names are looked up. */
+interface Reach {
+  readonly networks: readonly string[];
+  readonly lookup?: AddressLookup;
+}
 
 interface Notice {
   readonly request: IncomingMessage;
@@ -51,9 +58,9 @@ function endless(response: ServerResponse): void {
 }
 
 /** A world with one client, signed in to by alice. */
-async function aNoticeWorld(backchannelLogoutUri: string, fetch: { readonly networks: readonly string[] } = LOOPBACK) {
+async function aNoticeWorld(backchannelLogoutUri: string, { lookup, ...fetch }: Reach = LOOPBACK) {
   const client = { ...OPENID, backchannelLogoutUri };
-  const world = await aWorld({ clients: [client], keys: [key], fetch });
+  const world = await aWorld({ clients: [client], keys: [key], fetch, ...(lookup && { lookup }) });
   const browser = await signedIn(world);
   expect((await browser.get(openidPath(world))).status).toBe(302);
   return { world, browser };
@@ -153,6 +160,20 @@ describe('the host of a client', () => {
       },
     ]);
     expect(JSON.stringify(faultsIn(world))).not.toContain('backchannel');
+  });
+
+  it('by a name that does not exist → the log line names the remedy', async () => {
+    const asked: string[] = [];
+    const lookup: AddressLookup = async (name) => {
+      asked.push(name);
+      throw new UnknownNameError();
+    };
+    const { world, browser } = await aNoticeWorld('https://reports.example/backchannel', { ...LOOPBACK, lookup });
+    await signOut(browser);
+    await until('the try is counted', async () => (await countOf(world, 'failed')) === 1);
+    expect(asked).toEqual(['reports.example']);
+    const detail = expect.stringContaining('NAME.NAMESPACE.svc.cluster.local');
+    expect(faultsIn(world)).toMatchObject([{ outcome: 'name_unresolved', cause: 'ENOTFOUND', detail }]);
   });
 
   it('that fails → a log line for the first of tries that fail alike, and for the first after a notice that arrived', async () => {
