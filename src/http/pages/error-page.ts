@@ -40,7 +40,7 @@ const APPLICATION_REASONS: ReadonlySet<string> = new Set([
 export function errorPage({ frame, status, reason, requestId, answer }: ErrorPageFacts): string {
   const { texts } = frame.language;
   const { title, message, advice } =
-    answer === undefined ? wording(texts.error, status, reason) : texts.error.notVouched;
+    answer === undefined ? errorText(texts.error, status, reason) : texts.error.notVouched;
   return layout({
     frame,
     title,
@@ -53,7 +53,8 @@ export function errorPage({ frame, status, reason, requestId, answer }: ErrorPag
   });
 }
 
-function wording(errors: Texts['error'], status: number, reason: string): ErrorText {
+/** The texts of an error. @param status that of the answer @param reason the slug of the error */
+export function errorText(errors: Texts['error'], status: number, reason: string): ErrorText {
   if (
     reason === 'redirect_uri_mismatch' ||
     reason === 'redirect_uri_gone' ||

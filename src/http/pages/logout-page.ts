@@ -1,6 +1,7 @@
 // The pages of a sign-out: the question, where no client has proven that the person wants it, and the end.
 
 import { answerLink } from './answer-link.ts';
+import { errorText } from './error-page.ts';
 import { html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
@@ -17,16 +18,19 @@ export interface LogoutQuestion extends LogoutPageFacts {
   readonly csrf: string;
   /** The parameters of the request that the form sends again. */
   readonly parameters: readonly (readonly [name: string, value: string])[];
+  /** The slug of the error for which the request cannot be answered; undefined where it can. */
+  readonly refusedFor: string | undefined;
 }
 
 /** "Sign out?" with its one button. */
-export function logoutQuestionPage({ frame, username, csrf, parameters }: LogoutQuestion): string {
-  const { logout } = frame.language.texts;
+export function logoutQuestionPage({ frame, username, csrf, parameters, refusedFor }: LogoutQuestion): string {
+  const { logout, error } = frame.language.texts;
   return layout({
     frame,
     title: logout.question,
     body: html`
       <h1>${logout.question}</h1>
+      ${refusedFor !== undefined && html`<p>${errorText(error, 400, refusedFor).message}</p>`}
       <p>${isolated(logout.signedInAs, username)}</p>
       <form class="choices" method="post" action="${frame.basePath}/logout/confirm">
         <input type="hidden" name="csrf" value="${csrf}">

@@ -2,9 +2,9 @@
 // an ID token that it means this person, else after a question. POST /logout/confirm answers the question. No answer
 // waits for what the end owes to clients.
 
-import type { FastifyRequest } from 'fastify';
 import { answerLogout, judgeLogout, LOGOUT_PARAMETERS, type LogoutRequest } from '../../oauth/endpoints/logout.ts';
 import { readUiLocales } from '../../oauth/endpoints/ui-locales.ts';
+import { OAuthError } from '../../oauth/ports/error.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
 import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
@@ -42,11 +42,12 @@ export function logoutConfirmEndpoint(flow: SignInFlow): Endpoint {
 
 async function logout(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply } = exchange;
-  const judged = judge(flow, exchange);
   const signedIn = await flow.sessions.current(request);
+  const judged = judgeOrAsk(flow, exchange, signedIn);
+  if (judged === undefined) return;
   switch (answerLogout(judged, signedIn?.session)) {
     case 'ask':
-      if (signedIn !== undefined) ask(flow, exchange, judged, signedIn);
+      if (signedIn !== undefined) ask(flow, exchange, { signedIn, location: judged.location });
       return;
     case 'end':
       if (signedIn !== undefined) await flow.sessions.end(reply, signedIn, REASON);
@@ -57,16 +58,18 @@ async function logout(flow: SignInFlow, exchange: Exchange): Promise<void> {
     case 'nothing':
       break;
   }
-  if (signedIn === undefined && !isVouchedFor(judged, request)) sendSignedOut(flow, exchange, judged.location);
-  else leave(flow, exchange, judged, 302);
+  leave(flow, exchange, { judged, signedIn, status: 302 });
 }
 
-/**
- * Whether the browser may be sent on although it has no session. A hint alone does not show that: a tenant has one
- * for itself, and would own a link on this host that lands anywhere (docs/adr/0032).
- */
-function isVouchedFor({ client }: LogoutRequest, request: FastifyRequest): boolean {
-  return client === undefined || redirectsBeforeSignIn(request, client);
+/** What cannot be answered is asked of a person with a session all the same, without the redirect (RP-Initiated Logout 1.0 §4). */
+function judgeOrAsk(flow: SignInFlow, exchange: Exchange, signedIn: SignedIn | undefined): LogoutRequest | undefined {
+  try {
+    return judge(flow, exchange);
+  } catch (error) {
+    if (signedIn === undefined || !(error instanceof OAuthError)) throw error;
+    ask(flow, exchange, { signedIn, refusal: error });
+    return undefined;
+  }
 }
 
 async function confirm(flow: SignInFlow, exchange: Exchange): Promise<void> {
@@ -75,12 +78,12 @@ async function confirm(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const judged = judge(flow, exchange);
   const signedIn = await flow.sessions.current(request);
   if (signedIn !== undefined) {
-    if (!flow.formTokens.check(parameters.get('csrf'), signedIn.cookie, subjectOfForm(parameters))) {
+    if (!flow.formTokens.check(parameters.get('csrf'), signedIn.cookie, subjectOfForm(sentAgain(parameters)))) {
       throw startAgain('interaction_bad_csrf');
     }
     await flow.sessions.end(reply, signedIn, REASON);
   }
-  leave(flow, exchange, judged, 303);
+  leave(flow, exchange, { judged, signedIn, status: 303 });
 }
 
 function judge({ issuer, registry }: SignInFlow, { parameters, log }: Exchange): LogoutRequest {
@@ -89,23 +92,49 @@ function judge({ issuer, registry }: SignInFlow, { parameters, log }: Exchange):
   return judged;
 }
 
-function ask(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, signedIn: SignedIn): void {
-  const { request, reply, parameters, log } = exchange;
-  log.outcome = 'logout_page';
-  const page = logoutQuestionPage({
-    frame: pageFrame(flow, request.headers, readUiLocales(parameters)),
-    username: signedIn.session.username,
-    csrf: flow.formTokens.make(signedIn.cookie, subjectOfForm(parameters)),
-    parameters: sentAgain(parameters),
-  });
-  const send = location === undefined ? sendOwnPage : sendLeavingPage;
-  send(reply.code(200), page);
+interface Question {
+  readonly signedIn: SignedIn;
+  /** Where the form may end besides at ours. */
+  readonly location?: string | undefined;
+  /** Why the request cannot be answered: the form sends nothing of it. */
+  readonly refusal?: OAuthError;
 }
 
-/** The browser goes where the request says, or sees that the person is signed out. */
-function leave(flow: SignInFlow, exchange: Exchange, { location }: LogoutRequest, status: 302 | 303): void {
-  if (location === undefined) {
-    sendSignedOut(flow, exchange, undefined);
+function ask(flow: SignInFlow, exchange: Exchange, { signedIn, location, refusal }: Question): void {
+  const { request, reply, log } = exchange;
+  log.outcome = 'logout_page';
+  if (refusal !== undefined) {
+    const { clientId = log.clientId, reason } = refusal;
+    Object.assign(log, { clientId, reason, outcome: 'refused' });
+  }
+  const parameters = refusal === undefined ? sentAgain(exchange.parameters) : [];
+  const page = logoutQuestionPage({
+    frame: pageFrame(flow, request.headers, readUiLocales(exchange.parameters)),
+    username: signedIn.session.username,
+    csrf: flow.formTokens.make(signedIn.cookie, subjectOfForm(parameters)),
+    parameters,
+    refusedFor: refusal?.reason,
+  });
+  const send = location === undefined ? sendOwnPage : sendLeavingPage;
+  send(reply.code(refusal === undefined ? 200 : 400), page);
+}
+
+interface Leaving {
+  readonly judged: LogoutRequest;
+  /** The person whose session has ended now. */
+  readonly signedIn: SignedIn | undefined;
+  readonly status: 302 | 303;
+}
+
+/**
+ * The browser goes where the request says, or sees that the person is signed out. Without a session nothing shows that a person
+ * asked for it, and a hint is any tenant's own: a client that only the baseline admitted gets a link (docs/adr/0032).
+ */
+function leave(flow: SignInFlow, exchange: Exchange, { judged, signedIn, status }: Leaving): void {
+  const { client, location } = judged;
+  const isLinkOnly = signedIn === undefined && client !== undefined && !redirectsBeforeSignIn(exchange.request, client);
+  if (location === undefined || isLinkOnly) {
+    sendSignedOut(flow, exchange, location);
     return;
   }
   exchange.log.outcome = 'signed_out';
@@ -120,7 +149,9 @@ function sendSignedOut(flow: SignInFlow, exchange: Exchange, answer: string | un
   sendOwnPage(reply.code(200), page);
 }
 
-function sentAgain(parameters: Parameters): readonly (readonly [name: string, value: string])[] {
+type SentAgain = readonly (readonly [name: string, value: string])[];
+
+function sentAgain(parameters: Parameters): SentAgain {
   return LOGOUT_PARAMETERS.flatMap((name) => {
     const value = parameters.get(name);
     return value === undefined ? [] : [[name, value] as const];
@@ -128,6 +159,6 @@ function sentAgain(parameters: Parameters): readonly (readonly [name: string, va
 }
 
 /** The form is good for these parameters only. */
-function subjectOfForm(parameters: Parameters): string {
-  return JSON.stringify(['logout', ...sentAgain(parameters)]);
+function subjectOfForm(parameters: SentAgain): string {
+  return JSON.stringify(['logout', ...parameters]);
 }

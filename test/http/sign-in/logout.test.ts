@@ -126,7 +126,13 @@ describe('a request to sign out', () => {
       expect(page.body).toContain(`<a href="${BYE}" rel="noreferrer">`);
       const framed = await world.browser().get(path, { 'sec-fetch-dest': 'iframe' });
       expect([framed.status, framed.location]).toEqual([302, BYE]);
+      const query = Object.fromEntries(new URLSearchParams(path.split('?')[1]));
+      const posted = await world.browser().post('/logout/confirm', query);
+      expect([posted.status, posted.location]).toEqual([200, undefined]);
+      expect(posted.body).toContain(`<a href="${BYE}" rel="noreferrer">`);
       const permitted = await aLogoutWorld();
+      const sent = { client_id: SHOP.clientId, post_logout_redirect_uri: BYE };
+      expect((await permitted.browser().post('/logout/confirm', sent)).location).toBe(BYE);
       const answer = await permitted
         .browser()
         .get(logoutPath({ client_id: SHOP.clientId, post_logout_redirect_uri: BYE }));
@@ -181,12 +187,31 @@ describe('a request to sign out', () => {
         ['client_id', SHOP.clientId],
       ] as [string, string][],
     ],
-  ] as const)('that is refused for %s → a 400 page, and nothing ends', async (reason, query) => {
+  ] as const)(
+    'that is refused for %s → a 400 page with the question, and nothing ends before its form',
+    async (reason, query) => {
+      const world = await aLogoutWorld();
+      const browser = await signedIn(world);
+      const page = await browser.get(logoutPath(query as Query));
+      expect([page.status, page.location, world.lastReason()]).toEqual([400, undefined, reason]);
+      expect(page.headers.get('content-security-policy')).toBe(OWN_POLICY);
+      expect(await isSignedIn(world, browser)).toBe(true);
+      const form = [...page.body.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]);
+      expect(form.map(([name]) => name)).toEqual(['csrf']);
+      const answer = await browser.post('/logout/confirm', Object.fromEntries(form));
+      expect([answer.status, answer.location]).toEqual([200, undefined]);
+      expect([await isSignedIn(world, browser), ended(world)]).toEqual([false, ['logout']]);
+    },
+  );
+
+  it.each([
+    ['id_token_hint_invalid', { id_token_hint: 'no.id.token' }],
+    ['post_logout_redirect_uri_without_client', { post_logout_redirect_uri: BYE }],
+  ])('that is refused for %s without a session → a 400 page without a form', async (reason, query) => {
     const world = await aLogoutWorld();
-    const browser = await signedIn(world);
-    const answer = await browser.get(logoutPath(query as Query));
-    expect([answer.status, answer.location, world.lastReason()]).toEqual([400, undefined, reason]);
-    expect(await isSignedIn(world, browser)).toBe(true);
+    const page = await world.browser().get(logoutPath(query));
+    expect([page.status, page.location, world.lastReason()]).toEqual([400, undefined, reason]);
+    expect(page.body).not.toContain('<form');
   });
 
   it('with a hint of another client, or of one that is gone, or of another key → a 400 page, and nothing ends', async () => {
@@ -228,16 +253,30 @@ describe('an address that is not registered', () => {
     BYE.replace('https:', ''),
     ` ${BYE}`,
     `${BYE} `,
-    `${BYE}\u0000`,
     `${BYE}\r\nLocation: https://evil.example/`,
     origin,
     CALLBACK,
     'javascript:alert(1)',
-  ])('%j → a 400 page without a link, and nothing ends', async (address) => {
+  ])('%j → a 400 page without a link that says so and asks, and nothing ends before the answer', async (address) => {
     const world = await aLogoutWorld();
     const browser = await signedIn(world);
     const hint = await hintFor(world, 'alice', key, { client: SHOP });
     const answer = await browser.get(logoutPath({ id_token_hint: hint, post_logout_redirect_uri: address }));
+    expect([answer.status, answer.location]).toEqual([400, undefined]);
+    expect(answer.body).not.toContain('<a ');
+    expect(answer.body).toContain('an address that is not registered');
+    expect(await isSignedIn(world, browser)).toBe(true);
+    const confirmed = await browser.post('/logout/confirm', { csrf: hidden(answer, 'csrf') });
+    expect([confirmed.status, confirmed.location]).toEqual([200, undefined]);
+    expect(await isSignedIn(world, browser)).toBe(false);
+  });
+
+  it('with NUL, which no parameter may hold → a 400 page, and nothing ends', async () => {
+    const world = await aLogoutWorld();
+    const browser = await signedIn(world);
+    const answer = await browser.get(
+      logoutPath({ client_id: SHOP.clientId, post_logout_redirect_uri: `${BYE}\u0000` }),
+    );
     expect([answer.status, answer.location]).toEqual([400, undefined]);
     expect(answer.body).not.toContain('<a ');
     expect(await isSignedIn(world, browser)).toBe(true);
