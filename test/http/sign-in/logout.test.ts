@@ -130,8 +130,14 @@ describe('a request to sign out', () => {
       const posted = await world.browser().post('/logout/confirm', query);
       expect([posted.status, posted.location]).toEqual([200, undefined]);
       expect(posted.body).toContain(`<a href="${BYE}" rel="noreferrer">`);
-      const permitted = await aLogoutWorld();
       const sent = { client_id: SHOP.clientId, post_logout_redirect_uri: BYE };
+      const person = await signedIn(world);
+      const csrf = hidden(await person.get(logoutPath(sent)), 'csrf');
+      expect(
+        (await person.post('/logout/confirm', { csrf, client_id: sent.client_id, post_logout_redirect_uri: BYE }))
+          .location,
+      ).toBe(BYE);
+      const permitted = await aLogoutWorld();
       expect((await permitted.browser().post('/logout/confirm', sent)).location).toBe(BYE);
       const answer = await permitted
         .browser()
@@ -265,6 +271,10 @@ describe('an address that is not registered', () => {
     expect([answer.status, answer.location]).toEqual([400, undefined]);
     expect(answer.body).not.toContain('<a ');
     expect(answer.body).toContain('an address that is not registered');
+    expect(world.logs().findLast(({ route }) => route === 'logout')).toMatchObject({
+      clientId: SHOP.clientId,
+      outcome: 'refused',
+    });
     expect(await isSignedIn(world, browser)).toBe(true);
     const confirmed = await browser.post('/logout/confirm', { csrf: hidden(answer, 'csrf') });
     expect([confirmed.status, confirmed.location]).toEqual([200, undefined]);

@@ -141,7 +141,9 @@ describe('several ways to sign in', () => {
     expect(page.body).toContain('name="password"');
     expect(page.body).toContain('<bdi>Corp</bdi>');
     expect(page.body).toContain('<bdi>Partner</bdi>');
-    expect(page.headers.get('content-security-policy')).toBe(LEAVING_POLICY);
+    for (const { headers } of [page, await world.browser().get('/account')]) {
+      expect(headers.get('content-security-policy')).toBe(LEAVING_POLICY);
+    }
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
     const left = await browser.post('/login/upstream/corp', fields);
     expect(left.status).toBe(303);
