@@ -61,8 +61,8 @@ export interface ConsentPageFacts {
   readonly disclosed: DisclosedPerson | undefined;
   /** Whether the client is for some people only. */
   readonly isLimited: boolean;
-  /** Whether the client will hold a refresh token. */
-  readonly lasts: boolean;
+  /** What ends the refresh tokens of the client; undefined where it gets none. */
+  readonly lastsUntil: 'sign_out' | 'revocation' | undefined;
 }
 
 /** The whole document. */
@@ -97,9 +97,9 @@ export function consentPage(facts: ConsentPageFacts): string {
         ${only && html`<dt>${consent.at}</dt>${only.resources.map((resource) => html`<dd>${resourceName(resource)}</dd>`)}`}
         ${facts.disclosed && disclosure(consent, facts.disclosed)}
         ${
-          facts.lasts &&
+          facts.lastsUntil &&
           html`<dt>${consent.howLong}</dt>
-        <dd>${consent.untilRevoked}<span class="detail">${consent.untilRevokedDetail}
+        <dd>${consent.lasts[facts.lastsUntil]}<span class="detail">${consent.lastsDetail[facts.lastsUntil]}
           <a href="${frame.basePath}/account/applications" target="_blank" rel="noopener noreferrer">${consent.revokeThere}</a></span></dd>`
         }
       </dl>

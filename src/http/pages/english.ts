@@ -46,8 +46,11 @@ export const ENGLISH: Texts = {
     andMore: (count) => `and ${count} more`,
     onlySome: 'Only some accounts may use this application, and it keeps access only while yours is one of them.',
     howLong: 'How long',
-    untilRevoked: 'Until access is revoked',
-    untilRevokedDetail: 'The application keeps it without asking you again, also while you are signed out.',
+    lasts: { sign_out: 'Until you sign out', revocation: 'Until access is revoked' },
+    lastsDetail: {
+      sign_out: 'The application keeps it without asking you again while you are signed in here.',
+      revocation: 'The application keeps it without asking you again, also while you are signed out.',
+    },
     revokeThere: 'See and revoke access',
     allow: 'Allow',
     deny: 'Deny',

@@ -55,8 +55,11 @@ export const GERMAN: Texts = {
     onlySome:
       'Nur bestimmte Konten dürfen diese Anwendung benutzen, und sie behält den Zugriff nur, solange Ihres dazu gehört.',
     howLong: 'Wie lange',
-    untilRevoked: 'Bis der Zugriff widerrufen wird',
-    untilRevokedDetail: 'Die Anwendung behält ihn, ohne noch einmal zu fragen, auch während Sie abgemeldet sind.',
+    lasts: { sign_out: 'Bis Sie sich abmelden', revocation: 'Bis der Zugriff widerrufen wird' },
+    lastsDetail: {
+      sign_out: 'Die Anwendung behält ihn, ohne noch einmal zu fragen, solange Sie hier angemeldet sind.',
+      revocation: 'Die Anwendung behält ihn, ohne noch einmal zu fragen, auch während Sie abgemeldet sind.',
+    },
     revokeThere: 'Zugriffe ansehen und widerrufen',
     allow: 'Erlauben',
     deny: 'Ablehnen',

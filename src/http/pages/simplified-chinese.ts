@@ -47,8 +47,11 @@ export const SIMPLIFIED_CHINESE: Texts = {
     andMore: (count) => `以及另外 ${count} 个`,
     onlySome: '只有部分账号可以使用此应用。仅当您的账号在其中时，该应用才保留访问权限。',
     howLong: '有效期',
-    untilRevoked: '直至撤销授权',
-    untilRevokedDetail: '即使您已退出登录，该应用也会保留访问权限，不再询问。',
+    lasts: { sign_out: '直至您退出登录', revocation: '直至撤销授权' },
+    lastsDetail: {
+      sign_out: '在您于此处保持登录期间，该应用会保留访问权限，不再询问。',
+      revocation: '即使您已退出登录，该应用也会保留访问权限，不再询问。',
+    },
     revokeThere: '查看和撤销授权',
     allow: '同意',
     deny: '拒绝',

@@ -58,8 +58,9 @@ export interface Texts {
     /** The application is for some people. */
     readonly onlySome: string;
     readonly howLong: string;
-    readonly untilRevoked: string;
-    readonly untilRevokedDetail: string;
+    /** By what ends the access. */
+    readonly lasts: Readonly<Record<'sign_out' | 'revocation', string>>;
+    readonly lastsDetail: Readonly<Record<'sign_out' | 'revocation', string>>;
     /** The link to the page where access is revoked. */
     readonly revokeThere: string;
     readonly allow: string;

@@ -2,6 +2,7 @@
 // (security row U9). The form carries the decision only, never what it allows.
 
 import { requestedAccess } from '../../oauth/access/consent.ts';
+import type { AcceptedAuthorization } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { isAboutAnyone, openidParameters } from '../../oauth/endpoints/openid-request.ts';
 import type { AuthorizationSnapshot, Interaction } from '../../oauth/ports/login-stores.ts';
 import { thumbprintOf } from '../../oauth/values/confirmation.ts';
@@ -72,9 +73,15 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
     access: shownAccess(check, given, frame.language),
     disclosed: shownPerson(check, await flow.owners.find(interaction.subject)),
     isLimited: client.signIn !== undefined,
-    lasts: client.grantTypes.includes('refresh_token'),
+    lastsUntil: lastsUntil(check),
   });
   sendLeavingPage(exchange.reply.code(200), page);
+}
+
+/** The end of a session revokes the grants of OpenID Connect but those with `offline_access` (Core §11). */
+function lastsUntil({ client, request: { scope } }: AcceptedAuthorization): 'sign_out' | 'revocation' | undefined {
+  if (!client.grantTypes.includes('refresh_token')) return undefined;
+  return scope.includes('openid') && !scope.includes('offline_access') ? 'sign_out' : 'revocation';
 }
 
 async function submitDecision(flow: SignInFlow, exchange: Exchange): Promise<void> {

@@ -51,6 +51,16 @@ describe('the consent page', () => {
     expect(page).not.toContain('Groups:');
   });
 
+  it.each([
+    ['openid', 'Until you sign out', 'Until access is revoked'],
+    ['openid offline_access', 'Until access is revoked', 'Until you sign out'],
+    ['shop/read', 'Until access is revoked', 'Until you sign out'],
+  ])('given scope %s → says what ends the refresh tokens: %s', async (scope, says, not) => {
+    const page = await shown({ scope }, { client: { ...ASKS, scopes: [...ASKS.scopes, 'offline_access'] } });
+    expect(page).toContain(`How long\n${says}\n`);
+    expect(page).not.toContain(not);
+  });
+
   it.each(['openid', 'profile email groups', 'openid shop/read'])('given scope %s → nothing of that', async (scope) => {
     expect(await shown({ scope })).not.toContain('What it learns about you');
   });
