@@ -4,6 +4,7 @@
 import { type Document, isCollection, isMap, isNode, LineCounter, parseAllDocuments, visit, YAMLError } from 'yaml';
 import { expandedSize, lineOf, type OutlinedDocument, outlineOf } from './outline.ts';
 import type { ManifestFault, Place } from './place.ts';
+import { NUMBER_TAGS } from './plain-scalar.ts';
 
 /** Aliases that one document may expand to; more are refused as an attack on memory. */
 const MAX_ALIASES = 100;
@@ -96,18 +97,15 @@ function readDocuments(file: string, text: string): ParsedFile {
 }
 
 // Plain scalars as sigs.k8s.io/yaml resolves them, which kubectl and the API server use: `yes` and `on` are booleans,
-// `<<` merges, but dates stay text and 10:30 is no number.
+// `<<` merges, but dates stay text; which are numbers is in plain-scalar.ts.
 const kubectlYaml = {
   version: '1.1',
   schema: 'yaml-1.1',
   customTags: (tags: readonly unknown[]) =>
-    tags.filter((tag) => {
-      const { tag: name, format } = tag as { tag?: string; format?: string };
-      return format !== 'TIME' && !DROPPED_TAGS.has(name ?? '');
-    }) as never,
+    [...tags.filter((tag) => !DROPPED_TAGS.has((tag as { tag?: string }).tag ?? '')), ...NUMBER_TAGS] as never,
 } as const;
 const DROPPED_TAGS = new Set(
-  ['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`),
+  ['int', 'float', 'timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
 const COLLECTION_AS_KEY = 'A key must be a plain word.';

@@ -47,6 +47,8 @@ export interface CallOptions {
   /** The user of the call; default: the cluster's admin. */
   readonly token?: string;
   readonly body?: unknown;
+  /** A body that is no JSON. */
+  readonly text?: string;
   /** Default `application/json`; for PATCH `application/merge-patch+json`. */
   readonly contentType?: string;
 }
@@ -81,11 +83,16 @@ export class Cluster {
   }
 
   /** One request. @throws only when there is no answer */
-  async call(method: string, path: string, { token, body, contentType }: CallOptions = {}): Promise<ApiAnswer> {
+  async call(
+    method: string,
+    path: string,
+    { token, body, text: given, contentType }: CallOptions = {},
+  ): Promise<ApiAnswer> {
     const type = contentType ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json');
+    const sent = given ?? (body === undefined ? undefined : JSON.stringify(body));
     const headers = {
       authorization: `Bearer ${token ?? this.address.adminToken}`,
-      ...(body !== undefined && { 'content-type': type }),
+      ...(sent !== undefined && { 'content-type': type }),
     };
     return await new Promise((resolve, reject) => {
       const asked = request(`${this.address.url}${path}`, { method, headers, agent: this.#agent }, (response) => {
@@ -95,7 +102,7 @@ export class Cluster {
         });
         response.on('end', () => resolve({ status: response.statusCode ?? 0, body: parsed(text) })).on('error', reject);
       });
-      asked.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
+      asked.on('error', reject).end(sent);
     });
   }
 
