@@ -8,6 +8,8 @@ import { UnavailableError } from './access-denied.ts';
 import { callIssuer, type Fetch } from './issuer-calls.ts';
 
 const BOUNDS = { milliseconds: 5000, bytes: 256 * 1024 };
+/** An issuer publishes 16 at most; one of an earlier build may have more, and its tokens are good as well. */
+const KEYS_MAX = 64;
 const FRESH_SECONDS = { least: 60, most: 900 };
 const MEDIA_TYPES = 'application/jwk-set+json, application/json';
 
@@ -53,7 +55,7 @@ export class IssuerKeys {
       const init = { headers: { accept: MEDIA_TYPES } };
       const { content, text, cacheControl } = await callIssuer(this.#options.fetch, { url, init, bounds: BOUNDS });
       if (this.#last?.text !== text) {
-        const set = readJwkSet(content);
+        const set = readJwkSet(content, KEYS_MAX);
         if (typeof set === 'string') throw new Error(`the key set is ${set}`);
         this.#last = { text, keys: set.keys };
       }

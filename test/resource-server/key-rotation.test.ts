@@ -93,6 +93,28 @@ function load(grantry: Grantry, replicas: readonly ReturnType<typeof replicaOf>[
 }
 
 describe('two verifiers under load', () => {
+  it.each([
+    [64, 'admitted'],
+    [65, 'keys_unavailable'],
+  ])('given %i keys of an issuer → %s', async (count, outcome) => {
+    const keys = await Promise.all(Array.from({ length: count }, aKey));
+    const grantry = await startGrantry({
+      clients: [JOB],
+      keys: keys.map((key, index) => inState(key, index === 0 ? 'Active' : 'Retiring')),
+    });
+    const headers = { authorization: basic(JOB.clientId, JOB.secret) };
+    const { access_token } = await readJson(
+      await grantry.post('/token', { grant_type: 'client_credentials' }, { headers }),
+    );
+    const { verifier } = replicaOf(grantry);
+    const rawHeaders = ['authorization', `Bearer ${access_token}`];
+    const reason = await verifier.verify({ method: 'GET', url: '/', rawHeaders }).then(
+      () => 'admitted',
+      (error: { readonly reason?: string }) => error.reason,
+    );
+    expect(reason).toBe(outcome);
+  });
+
   it('given keys that are published, sign, retire and go → no refusal, and a fetch in five minutes', async () => {
     let current = await aKey();
     const grantry = await startGrantry({ clients: [JOB], keys: [current] });

@@ -9,6 +9,7 @@ import { readManifest, type SourceObject, type UnknownFields } from '../kinds/ma
 import { quoted } from '../kinds/quoted.ts';
 import { SIGNING_KEY, type SigningKeyManifest } from '../kinds/signing-key.ts';
 import { presentKeys, type References, readSecretValue } from '../references/references.ts';
+import { PUBLISHED_KEYS_MAX } from './served-keys.ts';
 
 /**
  * The reasons for which `KeyMaterialReady` is False; the condition shows the first one in this order. Besides these, it
@@ -24,6 +25,7 @@ export const KEY_FAULTS = [
   'InvalidKeyMaterial',
   'KeyRevoked',
   'DuplicateKeyMaterial',
+  'TooManyKeys',
 ] as const;
 
 export type KeyFaultReason = (typeof KEY_FAULTS)[number];
@@ -78,6 +80,15 @@ export async function admitKey<Source extends SourceObject>(
     ...material.faults,
   ];
   return keyVerdict(object, manifest, faults, material.key);
+}
+
+/** Why a key is not published; a sentence. */
+export const TOO_MANY_KEYS = `${PUBLISHED_KEYS_MAX} keys are published, and more are not: the next one waits until one of them goes. Delete or suspend SigningKeys, or shorten their spec.rotation.retain.`;
+
+/** The verdict on an accepted ring for whose key there is no room. */
+export function withoutRoom<Source extends SourceObject>({ object, manifest }: KeyVerdict<Source>): KeyVerdict<Source> {
+  const fault = { path: ['metadata', 'name'], reason: 'TooManyKeys', message: TOO_MANY_KEYS } as const;
+  return keyVerdict(object, manifest, [fault], undefined);
 }
 
 function namespaceFaults(

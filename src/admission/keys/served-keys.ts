@@ -9,6 +9,9 @@ import type { StoredKey } from './key-secret.ts';
 /** The algorithm that signs where there are keys of several. */
 const PREFERRED_ALGORITHM: SigningAlgorithm = 'ES256';
 
+/** How many keys are published: as many as any library reads that bounds the work of a key set. */
+export const PUBLISHED_KEYS_MAX = 16;
+
 /** A key in the JWKS. */
 type ServedKey<Key extends StoredKey> = Key & { readonly state: Exclude<StoredKey['state'], 'Revoked'> };
 
@@ -69,6 +72,16 @@ export function isReplaced(
   if (algorithm !== 'RS256' || signing.some((key) => key.algorithm === 'RS256')) return true;
   const successors = objects.filter(isRs256);
   return successors.length > 0 && successors.every(isSuspended);
+}
+
+/**
+ * Whether one more key may be published. Where no key signs it may: the others make no room for it soon enough.
+ * @param objects the SigningKeys of the release namespace
+ * @param keys the stored keys of all of them
+ */
+export function mayPublish(objects: readonly SourceObject[], keys: readonly StoredKey[]): boolean {
+  const served = servedKeys(objects, keys);
+  return served.length < PUBLISHED_KEYS_MAX || !served.some(({ state }) => state === 'Active');
 }
 
 function isSuspended({ manifest }: SourceObject): boolean {

@@ -50,6 +50,8 @@ export class KeyController {
       kind: 'SigningKey',
       log,
       metrics,
+      // One at a time: how many keys may be published is a limit of all rings.
+      workers: 1,
       reconcile: (key) => this.#reconciler.reconcile(key),
     });
   }

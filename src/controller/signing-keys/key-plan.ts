@@ -35,6 +35,8 @@ export interface KeyPlan {
   readonly steps: readonly KeyStep[];
   /** When the next step is due without a change, epoch milliseconds; undefined: never. */
   readonly requeueAt: number | undefined;
+  /** Whether a key is due that may not be published yet. */
+  readonly lacksRoom: boolean;
 }
 
 /** The inputs of a plan. */
@@ -42,6 +44,8 @@ export interface KeyFacts {
   readonly desired: DesiredRing;
   readonly keys: readonly StoredKey[];
   readonly now: number;
+  /** Whether one more key may be published, of this ring or of any other. */
+  readonly mayPublish: boolean;
   /** Whether every replica that takes requests has this key. */
   readonly isServedByAll: (keyId: string) => boolean;
 }
@@ -71,6 +75,8 @@ export function desiredRing(
 
 /** How often the replicas are polled for a key. */
 const REPLICAS_MILLISECONDS = 2000;
+/** How often a ring is planned again whose key has no room: a key of any other ring may make some. */
+const ROOM_MILLISECONDS = 10_000;
 
 /** The key that signs: of several Active ones the one that was activated last. */
 export function activeKey(keys: readonly StoredKey[]): StoredKey | undefined {
@@ -111,11 +117,17 @@ export function handledRequest(keys: readonly StoredKey[]): string | undefined {
   return keys.toSorted(newestFirst)[0]?.handledRotateAt;
 }
 
+const NOTHING: KeyPlan = { steps: [], requeueAt: undefined, lacksRoom: false };
+
 /** The steps that are due now. */
 export function planKeys(facts: KeyFacts): KeyPlan {
   const ended = endings(facts);
-  const begun = facts.desired.mayBegin ? beginnings(facts) : { steps: [], requeueAt: undefined };
-  return { steps: [...begun.steps, ...ended.steps], requeueAt: earliest(begun.requeueAt, ended.requeueAt) };
+  const begun = facts.desired.mayBegin ? beginnings(facts) : NOTHING;
+  return {
+    steps: [...begun.steps, ...ended.steps],
+    requeueAt: earliest(begun.requeueAt, ended.requeueAt),
+    lacksRoom: begun.lacksRoom,
+  };
 }
 
 /** The inputs of a plan for orphaned keys. */
@@ -134,37 +146,34 @@ export function planOrphans(keys: readonly StoredKey[], { now, retain, isReplace
     if (key.state === 'Published') return [{ do: 'remove', key }];
     return isExpired(key, now) ? [{ do: 'remove', key }] : [];
   });
-  return { steps, requeueAt: earliestRemoval(keys, now) };
+  return { ...NOTHING, steps, requeueAt: earliestRemoval(keys, now) };
 }
 
-function beginnings({ desired, keys, now, isServedByAll }: KeyFacts): KeyPlan {
+function beginnings(facts: KeyFacts): KeyPlan {
+  const { desired, keys, now, isServedByAll } = facts;
   const living = keys.filter((key) => key.state !== 'Revoked' && !isRevoked(desired, key));
   const active = activeKey(living);
   const next = nextKey(desired, living);
   // No key signs: do not wait for caches and replicas.
-  if (active === undefined)
-    return { steps: [begin('Active', { desired, keys: living, now }, next)], requeueAt: undefined };
+  if (active === undefined) return withRoom(begin('Active', { desired, keys: living, now }, next), facts, undefined);
   const isAsked = desired.importedKeyId === undefined && desired.rotateAt !== undefined;
   const isRequested = isAsked && desired.rotateAt !== handledRequest(living);
   if (next === undefined) {
     const due = activation(active) + desired.interval - desired.prePublish;
     const isDue = rotatesByItself(desired) && now >= due;
     if (isDue || isRequested || !isDesired(desired, active)) {
-      return {
-        steps: [begin('Published', { desired, keys: living, now }, undefined)],
-        requeueAt: now + desired.prePublish,
-      };
+      return withRoom(begin('Published', { desired, keys: living, now }, undefined), facts, now + desired.prePublish);
     }
-    return { steps: [], requeueAt: rotatesByItself(desired) ? due : undefined };
+    return { ...NOTHING, requeueAt: rotatesByItself(desired) ? due : undefined };
   }
   if (now < activationTime(desired, next)) {
     // The key that is already published fulfils the request.
     const steps: readonly KeyStep[] = isRequested
       ? [{ do: 'put', key: { ...next, handledRotateAt: desired.rotateAt } }]
       : [];
-    return { steps, requeueAt: activationTime(desired, next) };
+    return { ...NOTHING, steps, requeueAt: activationTime(desired, next) };
   }
-  if (!isServedByAll(next.keyId)) return { steps: [], requeueAt: now + REPLICAS_MILLISECONDS };
+  if (!isServedByAll(next.keyId)) return { ...NOTHING, requeueAt: now + REPLICAS_MILLISECONDS };
   const handledRotateAt = isRequested ? desired.rotateAt : next.handledRotateAt;
   return {
     steps: [
@@ -172,7 +181,14 @@ function beginnings({ desired, keys, now, isServedByAll }: KeyFacts): KeyPlan {
       { do: 'put', key: retired(active, now, desired.retain) },
     ],
     requeueAt: now + desired.retain,
+    lacksRoom: false,
   };
+}
+
+/** The plan of a key that begins; one that is not published yet needs room for it. */
+function withRoom(step: KeyStep, { mayPublish, now }: KeyFacts, requeueAt: number | undefined): KeyPlan {
+  if (step.do === 'make' && !mayPublish) return { steps: [], requeueAt: now + ROOM_MILLISECONDS, lacksRoom: true };
+  return { steps: [step], requeueAt, lacksRoom: false };
 }
 
 /** The step that makes a desired key Published or Active: a stored one, or a new one. */
@@ -202,7 +218,7 @@ function endings({ desired, keys, now }: KeyFacts): KeyPlan {
       key.activatedAt === undefined ? { do: 'remove', key } : { do: 'put', key: retired(key, now, desired.retain) },
     ];
   });
-  return { steps, requeueAt: earliestRemoval(keys, now) };
+  return { ...NOTHING, steps, requeueAt: earliestRemoval(keys, now) };
 }
 
 function rotatesByItself({ scheduled, importedKeyId }: DesiredRing): boolean {

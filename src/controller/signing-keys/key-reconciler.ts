@@ -5,7 +5,7 @@
 import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { DEFAULT_SIGNING_KEYS } from '../../admission/keys/default-signing-keys.ts';
 import type { StoredKey } from '../../admission/keys/key-secret.ts';
-import { isReplaced, olderPublisher, revokedKeyIds } from '../../admission/keys/served-keys.ts';
+import { isReplaced, mayPublish, olderPublisher, revokedKeyIds } from '../../admission/keys/served-keys.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import { readSecretValue } from '../../admission/references/references.ts';
 import { PART_LABEL } from '../../admission/references/secret-parts.ts';
@@ -135,17 +135,24 @@ export class KeyReconciler {
     const verdict = await this.#judge(object, imported, secrets);
     const ring = ringOf(object, { verdict, imported, revoked: revokedKeyIds(this.#rings()), secrets });
     if (ring === undefined) {
-      await this.#writeStatus(object, secrets, { verdict, desired: undefined, behind: [] });
+      await this.#writeStatus(object, secrets, { verdict, desired: undefined, lacksRoom: false, behind: [] });
       return undefined;
     }
     let behind: readonly string[] = [];
     let requeueAt: number | undefined;
+    let lacksRoom = false;
     for (let round = 0; round < ROUNDS; round++) {
       const now = this.#options.clock.now();
       const gate = await this.#gate(ring, now);
       behind = gate.behind;
-      const plan = planKeys({ ...gate, desired: ring.desired, keys: secrets.keys(name), now });
-      requeueAt = plan.requeueAt;
+      const plan = planKeys({
+        desired: ring.desired,
+        keys: secrets.keys(name),
+        now,
+        mayPublish: mayPublish(this.#rings(), secrets.keys()),
+        isServedByAll: gate.isServedByAll,
+      });
+      ({ requeueAt, lacksRoom } = plan);
       if (plan.steps.length === 0) break;
       // The watches may be behind: a key that was made already, or for a request from long ago, would be made again.
       if (!secrets.areCurrent) {
@@ -156,7 +163,7 @@ export class KeyReconciler {
     }
     const stale = secrets.withOtherTemplate(secrets.keys(name), ring.template);
     if (verdict.accepted) for (const stored of stale) await secrets.put(stored, ring.template);
-    await this.#writeStatus(object, secrets, { verdict, desired: ring.desired, behind });
+    await this.#writeStatus(object, secrets, { verdict, desired: ring.desired, lacksRoom, behind });
     return earliest(this.#untilTime(requeueAt), untilImport(verdict));
   }
 
@@ -228,6 +235,7 @@ export class KeyReconciler {
     report: {
       readonly verdict: KeyVerdict;
       readonly desired: DesiredRing | undefined;
+      readonly lacksRoom: boolean;
       readonly behind: readonly string[];
     },
   ): Promise<void> {
@@ -235,7 +243,9 @@ export class KeyReconciler {
     const keys = secrets.keys(object.metadata.name);
     const status = keyStatus({ ...report, keys }, before, this.#options.clock.now());
     if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
-    this.#events.record(object, report.verdict.conditions);
+    // Of the others that `Rotating` has none is a fault.
+    const reported = status.conditions.filter(({ type, reason }) => type !== 'Rotating' || reason === 'TooManyKeys');
+    this.#events.record(object, reported);
   }
 
   #untilTime(time: number | undefined): number | undefined {

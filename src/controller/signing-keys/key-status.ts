@@ -1,7 +1,7 @@
 // Computes the status of a SigningKey, which is applied as a whole. Pure. Status is a report: no step of a ring depends
 // on it.
 
-import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
+import { type KeyVerdict, TOO_MANY_KEYS } from '../../admission/keys/admit-key.ts';
 import { keySecretName, type StoredKey } from '../../admission/keys/key-secret.ts';
 import { type Condition, pending, readyCondition } from '../../admission/kinds/conditions.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
@@ -16,12 +16,14 @@ export interface KeyReport {
   /** Undefined when the manifest cannot be read. */
   readonly desired: DesiredRing | undefined;
   readonly keys: readonly StoredKey[];
+  /** Whether a key is due that may not be published yet. */
+  readonly lacksRoom: boolean;
   /** The replicas that do not have the next key although it is due; empty when there is none to wait for. */
   readonly behind: readonly string[];
 }
 
 /** Reasons that may pass with time or by a change of another object, without the owner. */
-const TRANSIENT = ['Pending', 'SecretNotFound', 'SecretKeyMissing'];
+const TRANSIENT = ['Pending', 'SecretNotFound', 'SecretKeyMissing', 'TooManyKeys'];
 const REPLICAS_NAMED = 3;
 const KEYS_SHOWN = 100;
 
@@ -29,25 +31,29 @@ const KEYS_SHOWN = 100;
  * The whole status.
  * @param before the present status: a condition with the same status keeps its time
  */
-export function keyStatus(report: KeyReport, before: unknown, now: number): Fields {
+export function keyStatus(
+  report: KeyReport,
+  before: unknown,
+  now: number,
+): Fields & { readonly conditions: readonly Condition[] } {
   const { verdict, desired, keys } = report;
   const active = activeKey(keys);
   const handled = handledRequest(keys);
   const material = materialCondition(report, active);
   const ready = readyCondition([material], verdict.object.generation);
   const conditions = [material, rotatingCondition(report, now), ready, ...progressConditions(ready)];
-  return withoutUndefined({
+  const fields = withoutUndefined({
     observedGeneration: verdict.object.generation,
     activeKeyId: active?.keyId,
     lastRotationTime: seconds(active?.activatedAt),
     nextRotationTime: desired?.mayBegin ? seconds(nextActivation(desired, keys)) : undefined,
     lastHandledRotateAt: handled === undefined ? undefined : printed(handled),
-    conditions: conditions.map((condition) => withTime(condition, before, now)),
     keys: keys
       .toSorted((a, b) => a.publishedAt - b.publishedAt || (a.keyId < b.keyId ? -1 : 1))
       .slice(-KEYS_SHOWN)
       .map(keyFields),
   });
+  return { ...fields, conditions: conditions.map((condition) => withTime(condition, before, now)) };
 }
 
 function keyFields(key: StoredKey): Fields {
@@ -63,14 +69,17 @@ function keyFields(key: StoredKey): Fields {
   });
 }
 
-function materialCondition({ verdict, desired }: KeyReport, active: StoredKey | undefined): Condition {
+function materialCondition({ verdict, desired, lacksRoom }: KeyReport, active: StoredKey | undefined): Condition {
   const { generation: observedGeneration } = verdict.object;
   const type = 'KeyMaterialReady';
   if (!verdict.accepted) {
     const known = verdict.conditions.find((condition) => condition.type === type);
     return known ?? pending(type, 'The key is not there yet.', observedGeneration);
   }
-  if (active === undefined) return pending(type, 'The key is not there yet.', observedGeneration);
+  if (active === undefined) {
+    if (lacksRoom) return tooManyKeys(type, observedGeneration);
+    return pending(type, 'The key is not there yet.', observedGeneration);
+  }
   if (desired?.importedKeyId !== undefined) {
     return {
       type,
@@ -89,9 +98,14 @@ function materialCondition({ verdict, desired }: KeyReport, active: StoredKey | 
   };
 }
 
-function rotatingCondition({ verdict, desired, keys, behind }: KeyReport, now: number): Condition {
+function tooManyKeys(type: string, observedGeneration: number): Condition {
+  return { type, status: 'False', reason: 'TooManyKeys', message: TOO_MANY_KEYS, observedGeneration };
+}
+
+function rotatingCondition({ verdict, desired, keys, lacksRoom, behind }: KeyReport, now: number): Condition {
   const { generation: observedGeneration } = verdict.object;
   const type = 'Rotating';
+  if (lacksRoom && activeKey(keys) !== undefined) return tooManyKeys(type, observedGeneration);
   const next = desired?.mayBegin ? nextKey(desired, keys) : undefined;
   if (desired === undefined || next === undefined) {
     return { type, status: 'False', reason: 'Idle', message: 'No other key is about to sign.', observedGeneration };

@@ -30,7 +30,7 @@ export type JwkFault =
 
 /** RFC 7518 §6.2.2, §6.3.2, §6.4.1; RFC 8037 §2. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
-/** Keys of one `kid` are all tried: this is also the limit of the work for one JWS. */
+/** Keys of one `kid` are all tried: of sets that others publish this is also the limit of the work for one JWS. */
 const JWK_SET_KEYS_MAX = 16;
 const RSA_BITS = { min: 2048, max: 4096 };
 const RSA_EXPONENT_BYTES_MAX = 4;
@@ -86,11 +86,11 @@ export interface JwkSet {
 /** Why a JWK Set is not accepted as a whole: a slug for messages, logs and tests. */
 export type JwkSetFault = 'malformed' | 'too_many_keys';
 
-/** Judges a JWK Set (RFC 7517 §5): an object with an array `keys` of at most 16 members. */
-export function readJwkSet(value: unknown): JwkSet | JwkSetFault {
+/** Judges a JWK Set (RFC 7517 §5): an object with an array `keys` of at most so many members, 16 by default. */
+export function readJwkSet(value: unknown, keysMax = JWK_SET_KEYS_MAX): JwkSet | JwkSetFault {
   const members = isObject(value) ? value.keys : undefined;
   if (!Array.isArray(members)) return 'malformed';
-  if (members.length > JWK_SET_KEYS_MAX) return 'too_many_keys';
+  if (members.length > keysMax) return 'too_many_keys';
   const judged = members.map((member: unknown, index) => ({ index, key: readJwk(member) }));
   return {
     keys: judged.flatMap(({ key }) => (typeof key === 'string' ? [] : key)),

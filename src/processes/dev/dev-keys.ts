@@ -5,7 +5,7 @@
 import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
 import { DEFAULT_SIGNING_KEYS } from '../../admission/keys/default-signing-keys.ts';
 import type { StoredKey } from '../../admission/keys/key-secret.ts';
-import { isReplaced, revokedKeyIds, servedKeys } from '../../admission/keys/served-keys.ts';
+import { isReplaced, mayPublish, revokedKeyIds, servedKeys } from '../../admission/keys/served-keys.ts';
 import type { SourceObject } from '../../admission/kinds/manifest.ts';
 import { rotationRequests } from '../../controller/reconciling/rotation-requests.ts';
 import {
@@ -152,7 +152,8 @@ export class DevKeys {
       if (manifest === undefined) continue;
       const { rotateAt } = requestsOn(object);
       const desired = { ...desiredRing(verdict, manifest, { revoked, rotateAt }), prePublish: 0 };
-      await carryOut(() => planKeys({ desired, keys: of(object.name), now, isServedByAll: () => true }), verdict);
+      const facts = () => ({ keys: of(object.name), mayPublish: mayPublish(objects, keys) });
+      await carryOut(() => planKeys({ ...facts(), desired, now, isServedByAll: () => true }), verdict);
     }
     const names = new Set(keys.map(({ signingKeyName }) => signingKeyName));
     for (const name of [...names].filter((each) => !objects.some((object) => object.name === each))) {

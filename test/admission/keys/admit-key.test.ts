@@ -182,3 +182,29 @@ describe('SigningKeys of one folder that import one key', () => {
     }
   });
 });
+
+describe('more SigningKeys of one folder than keys may be published', () => {
+  it('→ the oldest 16 are accepted; suspended and refused ones take no room, and those of another install have their own', async () => {
+    const ring = (name: string, order: number, spec: object = {}, namespace = 'auth') =>
+      sourceObject({ ...keyDocument(spec, namespace), metadata: { name, namespace } }, order);
+    const objects = [
+      ring('younger', 20),
+      ring('younger-and-refused', 21, { rotation: { retain: '1h' } }),
+      ring('elsewhere', 22, {}, 'other'),
+      ring('suspended', 1, { suspended: true }),
+      ring('refused', 2, { rotation: { retain: '1h' } }),
+      ...Array.from({ length: 16 }, (_, index) => ring(`old-${index}`, 3 + index)),
+    ];
+    const context = {
+      unknownFields: 'refuse',
+      releaseNamespace: undefined,
+      references: { secret: () => undefined },
+    } as const;
+    const verdicts = await admitKeys(objects, context);
+    expect(verdicts.map(({ conditions }) => conditions[0]?.reason)).toEqual([
+      ...['TooManyKeys', 'InvalidRotation', 'Pending', 'Suspended', 'InvalidRotation'],
+      ...Array<string>(16).fill('Pending'),
+    ]);
+    expect(verdicts.filter(({ accepted }) => accepted)).toHaveLength(17);
+  });
+});

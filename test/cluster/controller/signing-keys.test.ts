@@ -245,6 +245,34 @@ describe('the signing keys of an install', () => {
     expect((await status()).nextRotationTime > (await status()).lastRotationTime).toBe(true);
   });
 
+  it('given 18 rings made at once → 16 keys, and the others wait with a reason until there is room', async () => {
+    const names = Array.from({ length: 18 }, (_, index) => `ring-${index}`);
+    for (const name of names) await cluster.apply(manifest(name, { algorithm: 'ES256' }));
+    await leaders.lead();
+    const reasons = async () =>
+      await Promise.all(
+        [...names, 'default-rs256'].map(async (name) => (await condition('KeyMaterialReady', name)).reason),
+      );
+    const count = async (reason: string) => (await reasons()).filter((each) => each === reason).length;
+    await until('each has a verdict', async () => (await count('KeyGenerated')) + (await count('TooManyKeys')) === 19);
+    expect([await count('KeyGenerated'), (await secretsThat(() => true)).length]).toEqual([16, 16]);
+    const faults = leaders.events.filter(({ type, reason }) => type === 'Warning' && reason === 'TooManyKeys');
+    expect(faults).toHaveLength(3);
+
+    const active = names[(await reasons()).indexOf('KeyGenerated')] ?? '';
+    const rotation = { 'grantry.dev/rotate-requested-at': 'a' };
+    await cluster.apply(manifest(active, { algorithm: 'ES256' }, rotation));
+    await until('its rotation waits', async () => (await condition('Rotating', active)).reason === 'TooManyKeys');
+    expect([await states(active), (await condition('Ready', active)).status]).toEqual([['Active'], 'True']);
+    expect(await secretsThat(() => true)).toHaveLength(16);
+
+    const other = names[(await reasons()).lastIndexOf('KeyGenerated')] ?? '';
+    await cluster.apply(manifest(other, { algorithm: 'ES256', suspended: true }));
+    await until('one more has a key', async () => (await secretsThat(() => true)).length === 17, 40_000);
+    const published = (await reasons()).filter((reason) => reason === 'KeyGenerated').length;
+    expect(published).toBeLessThanOrEqual(16);
+  });
+
   it('rotate on request only when that is their policy', async () => {
     await cluster.apply(
       manifest('manual', { rotation: { policy: 'Manual' } }, { 'grantry.dev/rotate-requested-at': 'a' }),

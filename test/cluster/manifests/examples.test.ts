@@ -47,6 +47,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'sender-constraint-mutual-tls-without-it.yaml': 'is of an install without mutual TLS',
   'uid-twice.yaml': 'the API server gives each object a uid of its own',
   'provider-in-another-namespace.yaml': 'the controller may not even read it: identity-providers.test.ts',
+  'one-signing-key-too-many.yaml': 'no other example would have room for a key: signing-keys.test.ts',
   'signing-key-in-another-namespace.yaml': 'the controller may not even read it: hostile-tenant.test.ts',
 };
 

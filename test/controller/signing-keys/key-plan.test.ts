@@ -32,6 +32,7 @@ class Ring {
   now = START;
   desired: DesiredRing = SCHEDULED;
   replicasFollow = true;
+  mayPublish = true;
   #made = 0;
 
   /** Plans and carries out until nothing is left to do; the steps that it took. */
@@ -53,6 +54,7 @@ class Ring {
       desired: this.desired,
       keys: this.keys,
       now: this.now,
+      mayPublish: this.mayPublish,
       isServedByAll: () => this.replicasFollow,
     });
   }
@@ -242,6 +244,53 @@ describe('a ring of generated keys', () => {
   });
 });
 
+describe('a ring while one more key may not be published', () => {
+  it('without a key waits, and begins once there is room', () => {
+    const ring = new Ring();
+    ring.mayPublish = false;
+    expect(ring.plan()).toEqual({ steps: [], requeueAt: START + 10_000, lacksRoom: true });
+    ring.mayPublish = true;
+    expect(ring.settle()).toEqual(['make']);
+    expect(ring.plan().lacksRoom).toBe(false);
+  });
+
+  it.each([
+    ['by its schedule', (ring: Ring) => ring.pass(2136 * HOUR)],
+    ['on request', (ring: Ring) => ring.wish({ rotateAt: 'x' })],
+    ['to another algorithm', (ring: Ring) => ring.wish({ algorithm: 'ES384' })],
+    ['to an imported key', (ring: Ring) => ring.wish({ importedKeyId: 'mine' })],
+  ])('rotates %s only once there is room, and signs by its key until then', (_, begin) => {
+    const ring = settled();
+    begin(ring);
+    ring.mayPublish = false;
+    const before = ring.keys;
+    expect(ring.plan().lacksRoom).toBe(true);
+    expect(ring.settle()).toEqual([]);
+    expect(ring.keys).toEqual(before);
+    ring.mayPublish = true;
+    expect(ring.settle()).toEqual(['make']);
+  });
+
+  it('uses the keys that are published: the next one signs, an imported one again, and what has expired goes', () => {
+    const ring = settled().pass(2136 * HOUR);
+    ring.settle();
+    ring.mayPublish = false;
+    ring.pass(24 * HOUR);
+    expect(ring.settle()).toEqual(['put', 'put']);
+    ring.pass(48 * HOUR);
+    expect(ring.settle()).toEqual(['remove']);
+    const importing = settled().wish({ importedKeyId: 'a' });
+    importing.settle();
+    importing.pass(24 * HOUR).settle();
+    importing.wish({ importedKeyId: 'b' }).settle();
+    importing.pass(24 * HOUR).settle();
+    importing.mayPublish = false;
+    importing.wish({ importedKeyId: 'a' });
+    expect(importing.plan().lacksRoom).toBe(false);
+    expect(importing.settle()).toContain('put');
+  });
+});
+
 describe('a ring with an imported key', () => {
   it('signs with it at once, and does not rotate', () => {
     const ring = settled({ importedKeyId: 'theirs' });
@@ -289,7 +338,11 @@ describe('the keys of a ring that is gone', () => {
   it('are never published, and removed in their time', () => {
     expect(planOrphans(keys('Published'), facts).steps).toMatchObject([{ do: 'remove' }]);
     const [retiring] = keys('Retiring').map((key) => ({ ...key, removeAfter: START + 1 }));
-    expect(planOrphans(retiring ? [retiring] : [], facts)).toEqual({ steps: [], requeueAt: START + 1 });
+    expect(planOrphans(retiring ? [retiring] : [], facts)).toEqual({
+      steps: [],
+      requeueAt: START + 1,
+      lacksRoom: false,
+    });
     expect(planOrphans(retiring ? [retiring] : [], { ...facts, now: START + 1 }).steps).toMatchObject([
       { do: 'remove' },
     ]);

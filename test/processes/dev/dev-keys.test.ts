@@ -45,6 +45,17 @@ function signingKey(spec: string, name = 'main'): string {
   return `apiVersion: grantry.dev/v1alpha1\nkind: SigningKey\nmetadata: {name: ${name}}\nspec: {algorithm: ES256, ${spec}}\n`;
 }
 
+it('given more rings than keys may be published → 16 keys, and none goes for another ring', async () => {
+  const keys = await keysOfTest();
+  const rings = (count: number) =>
+    Array.from({ length: count }, (_, index) => signingKey('rotation: {}', `b-${index}`)).join('---\n');
+  const first = await keys.served(rings(16));
+  expect(first.all).toHaveLength(16);
+  const more = await keys.served(`${signingKey('rotation: {}', 'a')}---\n${rings(18)}`);
+  expect(more.all.toSorted()).toEqual(first.all.toSorted());
+  expect(more.signing).toBe(first.signing);
+});
+
 it('given a schedule → the ring rotates by it, verifies until the end of retain, and then removes the key', async () => {
   const keys = await keysOfTest();
   const manifest = signingKey('rotation: {interval: 72h, prePublish: 24h, retain: 48h}');
