@@ -38,11 +38,10 @@ export class Connection {
   }
 
   /**
-   * Whether a request may be handled: the parser still emits what one segment holds after the connection has ended, and
-   * after an answer that ends it (RFC 9112 §9.6). One request too many destroys the connection.
+   * Whether a request may be handled: the parser still emits what one segment holds behind an answer that ends the
+   * connection (RFC 9112 §9.6), and behind one request too many, which destroys it.
    */
   admit(request: IncomingMessage, response: ServerResponse): boolean {
-    if (this.#isEnded || this.#socket.destroyed) return false;
     if (this.#latest?.response.shouldKeepAlive === false) return false;
     if (this.#unanswered === REQUESTS_AT_ONCE) {
       this.#socket.destroy();
