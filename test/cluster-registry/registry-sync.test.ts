@@ -4,6 +4,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
+  type AcceptedVerifier,
+  VERIFIER_SECRET_TYPE,
+  verifierSecretData,
+  verifierSecretName,
+} from '../../src/admission/client-secrets/client-verifier.ts';
+import {
   KEY_SECRET_TYPE,
   keySecretData,
   keySecretMetadata,
@@ -178,6 +184,7 @@ describe('the registry of a token server', () => {
   let swaps: RegistrySwap[];
   let onSecret: () => void;
   let onSwapped: () => void;
+  let onUsers: () => void;
   const log = { info: () => {}, warn: () => {}, error: vi.fn() };
 
   beforeEach(() => {
@@ -185,6 +192,7 @@ describe('the registry of a token server', () => {
     swaps = [];
     onSecret = () => {};
     onSwapped = () => {};
+    onUsers = () => {};
     cluster = new PlayedCluster();
     cluster.has('namespaces', namespace('team'));
     cluster.has('protectedresources', cluster.object('ProtectedResource', 'notes', NOTES));
@@ -256,7 +264,7 @@ describe('the registry of a token server', () => {
       swaps.push(swap);
       onSwapped();
     };
-    sync.start({ onSwap, onSecret: () => onSecret(), onUsers: () => {} });
+    sync.start({ onSwap, onSecret: () => onSecret(), onUsers: () => onUsers() });
     await sync.whenServing();
   }
   const keyIds = () => sync.current.keys.jwks.keys.map(({ kid }) => kid);
@@ -739,6 +747,124 @@ describe('the registry of a token server', () => {
       await serving();
       expect([sync.current.resources.size, isServed(), isApiServed()]).toEqual([1, true, false]);
     });
+  });
+
+  it('given a policy that permits the identifier of a resource no more → refused; again → accepted', async () => {
+    const NOTES_API = 'https://notes.example/api';
+    const permitting = (resources: readonly string[], generation: number) => {
+      const allow = { grantTypes: ['authorization_code'], scopes: ['openid'], redirectHosts: ['*.example'], resources };
+      const metadata = { generation };
+      return cluster.object('ClientPolicy', 'tenants', { metadata, spec: { namespaceSelector: {}, allow } });
+    };
+    const spec = { resource: NOTES_API };
+    cluster.has('clientpolicies', permitting([NOTES_API], 1));
+    cluster.has(
+      'protectedresources',
+      cluster.object('ProtectedResource', 'notes', { metadata: { namespace: 'team' }, spec }),
+    );
+    await serving();
+    const isAccepted = () => sync.current.resources.find('team', 'notes') !== undefined;
+    expect(isAccepted()).toBe(true);
+    cluster.put('clientpolicies', permitting([], 2));
+    await until('it is refused', () => !isAccepted());
+    cluster.put('clientpolicies', permitting([NOTES_API], 3));
+    await until('it is accepted', isAccepted);
+  });
+
+  describe('for a client with a secret', () => {
+    const MINUTE = 60_000;
+    const isMachineServed = () => sync.current.find('team.machine') !== undefined;
+    function verifiers(...ends: readonly (number | undefined)[]) {
+      const accepted = ends.map((expiresAt, index): AcceptedVerifier => {
+        const verifier = new Uint8Array(32).fill(index);
+        return { verifier, revision: ends.length - index, ...(expiresAt !== undefined && { expiresAt }) };
+      });
+      return cluster.object('Secret', verifierSecretName('uid-OAuthClient-machine'), {
+        type: VERIFIER_SECRET_TYPE,
+        metadata: { namespace: RELEASE, labels: { [PART_LABEL]: 'verifier' } },
+        data: verifierSecretData({ revision: ends.length, verifiers: accepted }),
+      });
+    }
+    beforeEach(() => {
+      const spec = { grantTypes: ['client_credentials'], scopes: ['team/read'] };
+      const machine = cluster.object('OAuthClient', 'machine', { metadata: { namespace: 'team' }, spec });
+      cluster.has('oauthclients', client('web'), machine);
+    });
+
+    it('given its verifiers later → served; given others → accepts those; given their end → refused', async () => {
+      await serving();
+      expect(isMachineServed()).toBe(false);
+      cluster.put('secrets', verifiers(undefined));
+      await until('it is served', isMachineServed);
+      cluster.put('secrets', verifiers(undefined, Date.now() + 60 * MINUTE));
+      const count = () => sync.current.find('team.machine')?.secretVerifiers.length;
+      await until('it has two', () => count() === 2);
+      cluster.put('secrets', { ...verifiers(undefined), data: {} });
+      await until('it is refused', () => !isMachineServed());
+    });
+
+    it('given verifiers whose time comes → dropped one after the other, though no object changes', async () => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+      const passes = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds);
+      const comes = (fact: string, isSo: () => boolean) =>
+        until(fact, async () => {
+          await passes(100);
+          return isSo();
+        });
+      const count = () => sync.current.find('team.machine')?.secretVerifiers.length;
+      // Whole seconds, as they are stored.
+      const start = Math.ceil(Date.now() / 1000) * 1000;
+      cluster.has('secrets', verifiers(start + 2 * MINUTE, start + MINUTE));
+      sync.start({ onSwap: () => {}, onSecret: () => {}, onUsers: () => {} });
+      await comes('it is served', isMachineServed);
+      expect(count()).toBe(2);
+      await passes(start + MINUTE - Date.now());
+      await comes('the older one is dropped', () => count() === 1);
+      await passes(start + 2 * MINUTE - Date.now());
+      await comes('it is refused', () => !isMachineServed());
+    });
+  });
+
+  it('given 60 clients that a policy concerns, a new one, and time for one judgement at once → served meanwhile, the new one first', async () => {
+    const gold = { tier: 'gold' };
+    const names = Array.from({ length: 60 }, (_, index) => `web-${index}`);
+    cluster.has('namespaces', namespace('team', gold), namespace('elsewhere'));
+    cluster.has('clientpolicies', policy(1, ['authorization_code'], { matchLabels: gold }));
+    cluster.has('oauthclients', ...names.map((name) => client(name)));
+    await serving();
+    const served = () => names.filter((name) => sync.current.find(`team.${name}`) !== undefined).length;
+    expect([served(), swaps.splice(0).map(({ isFirst }) => isFirst)]).toEqual([60, [true]]);
+    const seen: (readonly [isNewServed: boolean, others: number])[] = [];
+    onSwapped = () => seen.push([sync.current.find('elsewhere.new') !== undefined, served()]);
+    let now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += 5;
+      return now;
+    });
+    cluster.put('clientpolicies', policy(2, ['client_credentials'], { matchLabels: gold }));
+    cluster.put('oauthclients', changed(client('new'), { namespace: 'elsewhere' }));
+    await until('all are judged', () => served() === 0);
+    expect(seen.length).toBeGreaterThan(1);
+    expect(seen.every(([isNewServed]) => isNewServed)).toBe(true);
+    expect(swaps.every(({ isFirst }) => !isFirst)).toBe(true);
+    // Each from the first change on, until nothing is left.
+    expect(swaps.map(({ seconds }) => seconds)).toEqual(swaps.map(({ seconds }) => seconds).toSorted((a, b) => a - b));
+    expect(swaps.at(-1)?.seconds).toBeGreaterThan(swaps[0]?.seconds ?? Number.POSITIVE_INFINITY);
+  });
+
+  it('given a Secret with users before the first registry and after it → reported from then on', async () => {
+    const USERS = 'secrets type=grantry.dev/users';
+    const users = () =>
+      cluster.object('Secret', 'people', { type: 'grantry.dev/users', metadata: { namespace: RELEASE } });
+    let reports = 0;
+    onUsers = () => {
+      reports++;
+    };
+    cluster.has(USERS, users());
+    await serving();
+    expect([reports, [...sync.usersSecrets()].length]).toEqual([0, 1]);
+    cluster.put(USERS, { ...users(), data: { 'users.yaml': 'dXNlcnM6IFtdCg==' } });
+    await until('it is reported', () => reports === 1);
   });
 
   it('given a namespace that leaves the policy of its resource → refused; that comes back → accepted', async () => {
