@@ -124,6 +124,19 @@ describe('a client secret of grantry dev', () => {
     expect(await tried(issuer, await secretIn(folder))).toBe(200);
   });
 
+  it('given a grace that ends after a restart → the former one is refused then', async () => {
+    const rotation = '{gracePeriod: 8s}';
+    const folder = await folderOfTest({ 'job.yaml': job({ rotation }) });
+    const one = await startDev(folder);
+    const first = await secretIn(folder);
+    await writeFile(join(folder, 'job.yaml'), job({ at: '1', rotation }));
+    await one.grantry.printed(/the former one is accepted/);
+    await one.grantry.end();
+    const { issuer } = await startDev(folder);
+    await until('it is refused', async () => (await tried(issuer, first)) === 401);
+    expect(await tried(issuer, await secretIn(folder))).toBe(200);
+  });
+
   it('given a new rotate-now → a new secret, those before it refused at once', async () => {
     const folder = await folderOfTest({ 'job.yaml': job({}) });
     const { grantry, issuer } = await startDev(folder);
