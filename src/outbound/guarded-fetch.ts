@@ -1,12 +1,14 @@
 // Fetches a small JSON document from an address that a tenant chose, or posts a form to one: only hosts that may be reached,
 // over verified TLS, and bounded in time and size. It follows no redirect, uses no proxy, sends no credentials, keeps no connection.
+// A call settles by its deadline, whatever the host does, and its slot is free once its lookup has ended too.
 
 import type { LookupAddress } from 'node:dns';
-import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { createSecureContext, getCACertificates } from 'node:tls';
 
+import { settledBy } from '../oauth/ports/deadline.ts';
 import { jwksUriFault } from '../oauth/values/jwks-uri.ts';
 import { isLoopback } from '../oauth/values/redirect-uri.ts';
 import { FetchSlots } from './fetch-slots.ts';
@@ -62,6 +64,15 @@ export interface GuardedFetchOptions {
   readonly limit?: number;
 }
 
+interface Call extends Pick<RequestOptions, 'method' | 'headers'> {
+  readonly url: URL;
+  /** Whose slots it takes. */
+  readonly tenant: string;
+  /** Milliseconds. */
+  readonly limit: number;
+  readonly body?: string;
+}
+
 export class GuardedFetch {
   readonly #options: GuardedFetchOptions;
   readonly #slots = new FetchSlots();
@@ -74,10 +85,8 @@ export class GuardedFetch {
   /** The JSON document at an address. @param tenant as for `post` @throws FetchFailedError */
   async json(address: string, tenant: string): Promise<FetchedDocument> {
     if (jwksUriFault(address) !== undefined) throw new FetchFailedError('address_refused');
-    const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
-    return await this.#reach({ url: new URL(address), sharer: tenant, signal }, async (url, addresses) =>
-      readJson(await this.#answer(url, addresses, signal), signal),
-    );
+    const headers = { accept: MEDIA_TYPES.join(', ') };
+    return await this.#call({ url: new URL(address), tenant, limit: LIMIT, headers }, readJson);
   }
 
   /**
@@ -88,32 +97,50 @@ export class GuardedFetch {
   async post(address: string, form: URLSearchParams, tenant: string): Promise<number> {
     const isPlain = address.startsWith('http:') && isLoopback(address);
     if (!isPlain && jwksUriFault(address) !== undefined) throw new FetchFailedError('address_refused');
-    const signal = AbortSignal.timeout(this.#options.limit ?? POST_LIMIT);
-    return await this.#reach({ url: new URL(address), sharer: tenant, signal }, async (to, addresses) => {
-      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-      const { request, response } = this.#send(to, addresses, { signal, method: 'POST', headers }, form.toString());
-      const { statusCode } = await response;
-      request.destroy();
-      return statusCode ?? 0;
-    });
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    return await this.#call(
+      { url: new URL(address), tenant, limit: POST_LIMIT, method: 'POST', headers, body: form.toString() },
+      async ({ statusCode = 0 }) => statusCode,
+    );
   }
 
-  /** Does something with the addresses of a host, each of which may be reached. */
-  async #reach<Result>(
-    { url, sharer, signal }: { readonly url: URL; readonly sharer: string; readonly signal: AbortSignal },
-    use: (url: URL, addresses: readonly LookupAddress[]) => Promise<Result>,
-  ): Promise<Result> {
-    const { lookup = nameLookup() } = this.#options;
-    const leave = await this.#slots.enter(sharer, signal).catch(() => {
+  /** Sends a request to one of the addresses of its host, each of which may be reached, and reads the answer. */
+  async #call<Result>(call: Call, read: (response: IncomingMessage) => Promise<Result>): Promise<Result> {
+    const signal = AbortSignal.timeout(this.#options.limit ?? call.limit);
+    const leave = await this.#slots.enter(call.tenant, signal).catch(() => {
       throw new FetchFailedError('busy');
     });
-    const found = lookup(url.hostname, signal);
+    const { lookup = nameLookup() } = this.#options;
+    const found = lookup(call.url.hostname, signal);
     try {
-      const addresses = this.#checked(await whileRunning(found, signal));
-      return await use(url, addresses);
+      return await settledBy(signal, this.#exchange({ call, found, signal, read }));
+    } catch (error) {
+      throw error === signal.reason ? new FetchFailedError('timeout') : error;
     } finally {
-      // Not every lookup can be stopped: its slot is taken until it ends, or hosts without an answer would pile up.
+      // The lookup of the system goes on after the signal: calls for hosts without an answer would pile up in it.
       found.then(leave, leave);
+    }
+  }
+
+  async #exchange<Result>({
+    call,
+    found,
+    signal,
+    read,
+  }: {
+    readonly call: Call;
+    readonly found: Promise<readonly LookupAddress[]>;
+    readonly signal: AbortSignal;
+    readonly read: (response: IncomingMessage) => Promise<Result>;
+  }): Promise<Result> {
+    const addresses = await found.catch((error) => {
+      throw new FetchFailedError('name_unresolved', error);
+    });
+    const response = await this.#send(call, this.#checked(addresses), signal);
+    try {
+      return await read(response);
+    } finally {
+      response.destroy();
     }
   }
 
@@ -125,31 +152,21 @@ export class GuardedFetch {
     return addresses;
   }
 
-  /** The head of a 200 answer in JSON. */
-  async #answer(url: URL, addresses: readonly LookupAddress[], signal: AbortSignal): Promise<IncomingMessage> {
-    const headers = { accept: MEDIA_TYPES.join(', ') };
-    const { request, response } = this.#send(url, addresses, { signal, headers });
-    const refused = headFault(await response);
-    if (refused === undefined) return await response;
-    request.destroy();
-    throw new FetchFailedError(refused);
-  }
-
-  /** Sends a request to one of the addresses. */
+  /** The answer to a request, its body unread. */
   #send(
-    url: URL,
+    { url, body, method, headers }: Call,
     addresses: readonly LookupAddress[],
-    options: Pick<RequestOptions, 'method' | 'headers'> & { readonly signal: AbortSignal },
-    body?: string,
-  ): { readonly request: ClientRequest; readonly response: Promise<IncomingMessage> } {
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const { signal, headers } = options;
     let fault: FetchFault = 'connection_failed';
     const isPlain = url.protocol === 'http:';
     // An import of node:http would load Node's fetch with it, at each start.
     const send = isPlain ? process.getBuiltinModule('node:http').request : httpsRequest;
     const request = send(url, {
-      ...options,
+      method,
+      // It closes the connection of a call whose time is over.
+      signal,
       agent: isPlain ? false : this.#connections(),
       // The socket gets the addresses that were checked: a second lookup could have another answer.
       lookup: answering(addresses),
@@ -165,10 +182,12 @@ export class GuardedFetch {
         fault = 'connection_failed';
       });
     });
-    request.on('error', (error) => reject(new FetchFailedError(signal.aborted ? 'timeout' : fault, error)));
     request.once('response', resolve);
+    request.on('error', (error) => reject(new FetchFailedError(fault, error)));
+    // No error comes before it where the host changes the protocol (101).
+    request.once('close', () => reject(new FetchFailedError(fault)));
     request.end(body);
-    return { request, response: promise };
+    return promise;
   }
 
   /** Made at the first fetch: reading all authorities takes a while. */
@@ -181,23 +200,6 @@ export class GuardedFetch {
         : { ...unkept, secureContext: createSecureContext({ ca: [...getCACertificates('default'), authorities] }) },
     );
     return this.#agent;
-  }
-}
-
-async function whileRunning(
-  found: Promise<readonly LookupAddress[]>,
-  signal: AbortSignal,
-): Promise<readonly LookupAddress[]> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(new FetchFailedError('timeout'));
-  signal.addEventListener('abort', stop, { once: true });
-  const named = found.catch((error) => {
-    throw new FetchFailedError('name_unresolved', error);
-  });
-  try {
-    return await Promise.race([named, promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
   }
 }
 
@@ -217,10 +219,12 @@ function headFault({ statusCode, headers }: IncomingMessage): FetchFault | undef
   return Number(headers['content-length'] ?? 0) > BODY_BYTES_MAX ? 'body_too_large' : undefined;
 }
 
-async function readJson(response: IncomingMessage, signal: AbortSignal): Promise<FetchedDocument> {
+/** The document of a 200 answer in JSON. */
+async function readJson(response: IncomingMessage): Promise<FetchedDocument> {
+  const refused = headFault(response);
+  if (refused !== undefined) throw new FetchFailedError(refused);
   const body = await readBody(response).catch((error) => {
-    if (error instanceof FetchFailedError) throw error;
-    throw new FetchFailedError(signal.aborted ? 'timeout' : 'connection_failed', error);
+    throw error instanceof FetchFailedError ? error : new FetchFailedError('connection_failed', error);
   });
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
@@ -233,7 +237,6 @@ async function readJson(response: IncomingMessage, signal: AbortSignal): Promise
 async function readBody(response: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Leaving the loop destroys the response, and the connection with it.
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > BODY_BYTES_MAX) throw new FetchFailedError('body_too_large');

@@ -53,9 +53,9 @@ export class PublishedSet {
     this.#cache = new KeyCache({ clock: options.clock, read: () => this.#fetch(), unavailable });
   }
 
-  /** See {@link KeySets.keysAt}. */
-  async keysFor(kid: string | undefined): Promise<readonly VerificationKey[]> {
-    return (await this.#cache.find(kid)).keys;
+  /** See {@link KeySets.keysAt}. @param enter see {@link KeyCache.find} */
+  async keysFor(kid: string | undefined, enter: () => () => void): Promise<readonly VerificationKey[]> {
+    return (await this.#cache.find(kid, enter)).keys;
   }
 
   async #fetch(): Promise<KeySetDocument> {

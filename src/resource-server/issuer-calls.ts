@@ -1,5 +1,7 @@
 // Calls to the issuer, bounded in time and size and without redirects.
 
+import { settledBy } from '../oauth/ports/deadline.ts';
+
 /** `fetch`, as far as it is used here: two arguments, the answer of Fetch. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -12,22 +14,23 @@ export interface JsonAnswer {
   readonly cacheControl: string | undefined;
 }
 
-/** What bounds a call. */
-export interface CallBounds {
-  /** From the call to the last byte. */
-  readonly milliseconds: number;
-  readonly bytes: number;
+export interface IssuerCall {
+  readonly url: string;
+  readonly init: RequestInit;
+  /** `milliseconds`: from the call to the last byte, whatever `fetch` does. */
+  readonly bounds: { readonly milliseconds: number; readonly bytes: number };
 }
 
 /**
  * The JSON of a 200 answer.
  * @throws Error for a failed, refused, slow or large answer, and for one that is no JSON
  */
-export async function callIssuer(
-  fetch: Fetch,
-  { url, init, bounds }: { readonly url: string; readonly init: RequestInit; readonly bounds: CallBounds },
-): Promise<JsonAnswer> {
-  const signal = AbortSignal.timeout(bounds.milliseconds);
+export async function callIssuer(fetch: Fetch, call: IssuerCall): Promise<JsonAnswer> {
+  const signal = AbortSignal.timeout(call.bounds.milliseconds);
+  return await settledBy(signal, answerTo(fetch, call, signal));
+}
+
+async function answerTo(fetch: Fetch, { url, init, bounds }: IssuerCall, signal: AbortSignal): Promise<JsonAnswer> {
   const response = await fetch(url, { ...init, redirect: 'error', signal });
   if (response.status !== 200) {
     await response.body?.cancel();

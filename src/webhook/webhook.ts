@@ -1,6 +1,7 @@
 // Posts a body to a receiver once: signed, bounded in time, without following a redirect, reading only the status of
 // the answer. The caller decides when to retry.
 
+import { settledBy } from '../oauth/ports/deadline.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import { SIGNATURE_HEADER, signatureHeader } from './signature.ts';
 
@@ -28,26 +29,32 @@ export class Webhook {
 
   /** Posts JSON once; an answer of 2xx accepts it. Never rejects. */
   async post(body: string): Promise<WebhookAnswer> {
-    const { url, secrets, clock, limit = LIMIT } = this.#options;
+    const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
     try {
-      const timestamp = Math.floor(clock.now() / 1000);
-      const response = await fetch(url, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'user-agent': 'grantry',
-          [SIGNATURE_HEADER]: signatureHeader(secrets(), timestamp, body),
-        },
-        body,
-        redirect: 'manual',
-        signal: AbortSignal.timeout(limit),
-      });
-      // The answer is not read: it may be endless.
-      await response.body?.cancel().catch(() => {});
-      return response.ok ? { accepted: true } : { accepted: false, fault: `status_${response.status}` };
+      const { ok, status } = await settledBy(signal, this.#send(body, signal));
+      return ok ? { accepted: true } : { accepted: false, fault: `status_${status}` };
     } catch (error) {
       return { accepted: false, fault: faultOf(error) };
     }
+  }
+
+  async #send(body: string, signal: AbortSignal): Promise<Response> {
+    const { url, secrets, clock } = this.#options;
+    const timestamp = Math.floor(clock.now() / 1000);
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'grantry',
+        [SIGNATURE_HEADER]: signatureHeader(secrets(), timestamp, body),
+      },
+      body,
+      redirect: 'manual',
+      signal,
+    });
+    // The answer is not read: it may be endless.
+    await response.body?.cancel().catch(() => {});
+    return response;
   }
 }
 

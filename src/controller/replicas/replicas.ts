@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { controllerProof } from '../../admission/references/controller-proof.ts';
 import { CONTROLLER_SECRET } from '../../admission/references/secret-parts.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
+import { settledBy } from '../../oauth/ports/deadline.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 
 /** One replica that takes requests. */
@@ -98,28 +99,35 @@ export class Replicas {
     request: object,
     schema: z.ZodType<Answer>,
   ): Promise<Answer | undefined> {
-    const { key, clock } = this.#options;
-    const body = JSON.stringify(request);
-    const authorization = controllerProof({ path, body }, key(), clock.now());
+    const signal = AbortSignal.timeout(ANSWER_MILLISECONDS);
     try {
-      const response = await fetch(`${replica.url}${path}`, {
-        method: 'POST',
-        body,
-        redirect: 'error',
-        signal: AbortSignal.timeout(ANSWER_MILLISECONDS),
-        headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
-      });
-      if (authorization !== undefined) this.#reportRejectedProof(replica, response.status);
-      if (response.status !== 200 || response.body === null) {
-        await response.body?.cancel();
-        return undefined;
-      }
-      const text = await limitedText(response.body);
+      const text = await settledBy(signal, this.#answerOf(replica, { path, body: JSON.stringify(request) }, signal));
       return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data;
     } catch {
       // Unreachable, slow, or not a replica at all: the same to the caller.
       return undefined;
     }
+  }
+
+  /** The body of a 200 answer. */
+  async #answerOf(
+    replica: Replica,
+    { path, body }: { readonly path: string; readonly body: string },
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { key, clock } = this.#options;
+    const authorization = controllerProof({ path, body }, key(), clock.now());
+    const response = await fetch(`${replica.url}${path}`, {
+      method: 'POST',
+      body,
+      redirect: 'error',
+      signal,
+      headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
+    });
+    if (authorization !== undefined) this.#reportRejectedProof(replica, response.status);
+    if (response.status === 200 && response.body !== null) return await limitedText(response.body);
+    await response.body?.cancel();
+    return undefined;
   }
 
   /** Logs only the first rejection of a series: a replica is polled every few seconds. */

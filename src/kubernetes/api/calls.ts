@@ -2,6 +2,7 @@
 // 429. api-client.ts builds the calls and reads the responses.
 
 import type { IncomingMessage } from 'node:http';
+import { settledBy } from '../../oauth/ports/deadline.ts';
 import type { Resource } from '../objects/resources.ts';
 import { connectionError, type FailedCall, refusal, unreadable } from './api-errors.ts';
 import { applyBody } from './apply-body.ts';
@@ -77,14 +78,19 @@ export class Calls {
 
   /** The whole response as JSON, within the timeout of the call. */
   async json(call: Call): Promise<JsonAnswer> {
-    const limit = AbortSignal.timeout(call.request.limit ?? this.#callLimit);
-    const signal = call.request.signal === undefined ? limit : AbortSignal.any([call.request.signal, limit]);
+    const signal = this.#within(call);
     const response = await this.answer({ ...call, request: { ...call.request, signal } });
     const body = await this.#body(call, response, signal);
     const bytes = body.length;
     const answer = parsedJson((call.unread === undefined ? body : withEmptied(body, call.unread)).toString('utf8'));
     if (answer === undefined) throw unreadable(this.named(call), response.statusCode ?? 0, 'UnreadableAnswer');
     return { answer, bytes };
+  }
+
+  /** Aborts with the signal of the call, and after its timeout. */
+  #within({ request: { signal, limit = this.#callLimit } }: Call): AbortSignal {
+    const late = AbortSignal.timeout(limit);
+    return signal === undefined ? late : AbortSignal.any([signal, late]);
   }
 
   /** The response with status 2xx, its body unread. Retries once with new credentials after 401, and after 429. */
@@ -95,7 +101,8 @@ export class Calls {
       const response = await this.#send(call);
       const { statusCode: status = 0 } = response;
       if (status >= 200 && status < 300) return response;
-      const body = await this.#body(call, response, call.request.signal);
+      // The signal of a watch has no timeout.
+      const body = await this.#body(call, response, this.#within(call));
       if (status === 401 && mayRenew) {
         mayRenew = false;
         this.#access.renew();
@@ -121,21 +128,13 @@ export class Calls {
     }
   }
 
-  async #body(call: Call, response: IncomingMessage, signal: AbortSignal | undefined): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    try {
-      for await (const chunk of response) {
-        bytes += (chunk as Buffer).length;
-        if (bytes > (call.maxBytes ?? Infinity)) break;
-        chunks.push(chunk as Buffer);
-      }
-    } catch (error) {
+  async #body(call: Call, response: IncomingMessage, signal: AbortSignal): Promise<Buffer> {
+    const read = await settledBy(signal, bytesOf(response, call.maxBytes ?? Infinity)).catch((error) => {
+      response.destroy();
       throw connectionError(this.named(call), error, signal);
-    }
-    // The end of the loop has closed the connection.
-    if (bytes > (call.maxBytes ?? Infinity)) throw unreadable(this.named(call), 200, 'OversizedAnswer');
-    return Buffer.concat(chunks);
+    });
+    if (read === undefined) throw unreadable(this.named(call), 200, 'OversizedAnswer');
+    return read;
   }
 
   async #pause(call: Call, milliseconds: number): Promise<void> {
@@ -144,4 +143,16 @@ export class Calls {
     await sleep(milliseconds, signal);
     if (signal?.aborted) throw connectionError(this.named(call), signal.reason, signal);
   }
+}
+
+/** A whole body; undefined for one above the bound, whose connection is closed. */
+async function bytesOf(response: IncomingMessage, most: number): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > most) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

@@ -1,8 +1,9 @@
 // Requests to the API server over keep-alive connections: credentials, TLS, TCP keep-alive and timeouts. calls.ts
 // retries; api-client.ts builds the requests.
 
-import type { Agent, IncomingMessage } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { settledBy } from '../../oauth/ports/deadline.ts';
 import type { ClusterAccess, TlsFiles } from './cluster-access.ts';
 import { withTimeout } from './timeout.ts';
 
@@ -90,37 +91,21 @@ export class Connection {
     this.#pool = undefined;
   }
 
-  #exchange(request: Request, headers: Record<string, string>, agent: Agent): Promise<IncomingMessage> {
+  async #exchange(request: Request, headers: Record<string, string>, agent: Agent): Promise<IncomingMessage> {
     const { method, path, body, signal, limit } = request;
     const { server } = this.#options.access;
+    const late = AbortSignal.timeout(limit);
+    const ended = signal === undefined ? late : AbortSignal.any([signal, late]);
+    if (ended.aborted) throw noAnswer(ended.reason, signal);
     const open = server.startsWith('https:') ? requestHttps : requestHttp;
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(new NoAnswerError('Aborted', 'not asked any more'));
-      const sent = open(`${server}${path}`, { method, headers, agent, signal });
-      const timer = setTimeout(() => {
-        sent.destroy(new NoAnswerError('Timeout', `no answer within ${limit / 1000} s`));
-      }, limit);
-      sent.on('response', (response) => {
-        clearTimeout(timer);
-        // A reader of the response gets the error too; without a reader it must not end the process.
-        response.on('error', () => {});
-        resolve(response);
-      });
-      sent.on('error', (error: NodeJS.ErrnoException) => {
-        clearTimeout(timer);
-        if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) {
-          return reject(new ReusedConnectionError());
-        }
-        reject(noAnswer(error, signal));
-      });
-      // A connection that closes without a response, as after a change of the protocol, emits neither 'response' nor
-      // 'error'.
-      sent.on('close', () => {
-        clearTimeout(timer);
-        reject(new NoAnswerError('NoAnswer', 'the connection was closed'));
-      });
-      sent.end(body);
-    });
+    const sent = open(`${server}${path}`, { method, headers, agent, signal });
+    try {
+      return await settledBy(ended, headOf(sent, body));
+    } catch (error) {
+      sent.destroy();
+      if (late.aborted) throw new NoAnswerError('Timeout', `no answer within ${limit / 1000} s`);
+      throw error instanceof ReusedConnectionError ? error : noAnswer(error as NodeJS.ErrnoException, signal);
+    }
   }
 
   /** Requests with the same TLS files share connections; those with old files close after their last request. */
@@ -138,6 +123,25 @@ export class Connection {
 }
 
 class ReusedConnectionError extends Error {}
+
+/** The response to a request, its body unread. */
+function headOf(sent: ClientRequest, body: string | undefined): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    sent.on('response', (response) => {
+      // A reader of the response gets the error too; without a reader it must not end the process.
+      response.on('error', () => {});
+      resolve(response);
+    });
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      const isStale = sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+      reject(isStale ? new ReusedConnectionError() : error);
+    });
+    // A connection that closes without a response, as after a change of the protocol, emits neither 'response' nor
+    // 'error'.
+    sent.on('close', () => reject(new NoAnswerError('NoAnswer', 'the connection was closed')));
+    sent.end(body);
+  });
+}
 
 /** The error of a failed request or response as a NoAnswerError. */
 export function noAnswer(error: NodeJS.ErrnoException, signal: AbortSignal | undefined): NoAnswerError {

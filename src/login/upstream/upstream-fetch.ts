@@ -2,6 +2,7 @@
 // and bounds on time, size and calls at once.
 
 import type { Dispatcher, Headers, RequestInit, Response } from 'undici';
+import { settledBy } from '../../oauth/ports/deadline.ts';
 import { isLoopback } from '../../oauth/values/redirect-uri.ts';
 
 /** From the call to the last byte, in milliseconds: a browser waits for it. */
@@ -53,23 +54,29 @@ export class UpstreamFetch {
     if (!isPermitted(url, this.#options)) throw new Error('an address of an identity provider is not secure');
     if (this.#running >= AT_ONCE) throw new UpstreamUnavailableError(url);
     this.#running += 1;
+    const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
     try {
-      return await this.#fetch(url, init);
+      return await settledBy(signal, this.#fetch(url, { ...init, signal }));
+    } catch (error) {
+      if (error !== signal.reason) throw error;
+      // The next call would wait behind a connection that is still being set up for this one.
+      this.close();
+      throw new UpstreamUnavailableError(url, { cause: error });
     } finally {
       this.#running -= 1;
     }
   }
 
-  /** Closes the connections; running calls end first. */
+  /** Closes the connections; running calls end first, and a later one has another. */
   close(): void {
     this.#dispatcher?.close().catch(() => {});
+    this.#dispatcher = undefined;
   }
 
   async #fetch(url: string, init: RequestInit): Promise<Response> {
     const { fetch, Response } = await import('undici');
     const dispatcher = await this.#connections();
-    const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
-    const response = await fetch(url, { ...init, dispatcher, signal, redirect: 'manual' }).catch((error) => {
+    const response = await fetch(url, { ...init, dispatcher, redirect: 'manual' }).catch((error) => {
       throw new UpstreamUnavailableError(url, { cause: error });
     });
     const { status, headers } = response;

@@ -17,18 +17,22 @@ export interface KeySets<Key extends { readonly kid: string | undefined }> {
    * @param uri the address that a client registered
    * @param kid the key that is looked for: a cached set without it is fetched again, once per address and 30 seconds
    *   for all clients of the namespace. It narrows nothing.
-   * @throws OAuthError of {@link keySetUnavailable} when nothing usable is cached and nothing can be fetched
+   * @throws OAuthError of {@link keySetUnavailable} when nothing usable is cached and nothing can be fetched, of
+   *   {@link keySetLimited} when too many requests of the client or of its namespace wait for a fetch already
    */
   keysAt(owner: KeySetOwner, uri: string, kid: string | undefined): Promise<readonly Key[]>;
 }
 
-const RETRY_SECONDS = 5;
-
 /** The error of a set that cannot be read now: 503. @param outcome a slug of the last fetch, for the log line */
 export function keySetUnavailable(outcome: string): OAuthError {
-  return new OAuthError('temporarily_unavailable', 'The server cannot answer now.', {
-    reason: 'client_jwks_unavailable',
-    detail: outcome,
-    retryAfterSeconds: RETRY_SECONDS,
-  });
+  return unavailable({ reason: 'client_jwks_unavailable', detail: outcome, retryAfterSeconds: 5 });
+}
+
+/** The error where too many requests wait for a set: 503. @param whose what has too many, for the log line */
+export function keySetLimited(whose: 'client' | 'namespace'): OAuthError {
+  return unavailable({ reason: 'client_jwks_limited', detail: whose, retryAfterSeconds: 2 });
+}
+
+function unavailable(details: ConstructorParameters<typeof OAuthError>[2]): OAuthError {
+  return new OAuthError('temporarily_unavailable', 'The server cannot answer now.', details);
 }

@@ -26,6 +26,10 @@ export interface KeyCacheOptions<Document extends KeyDocument> {
   readonly unavailable: () => Error;
 }
 
+type Enter = () => () => void;
+
+const UNLIMITED: Enter = () => () => {};
+
 interface Kept<Document> {
   readonly document: Document;
   /** When the read began, so that it cannot miss what was published before. */
@@ -51,27 +55,32 @@ export class KeyCache<Document extends KeyDocument> {
   /**
    * The document, fresh or as stale as is allowed. Where it lacks the key it is read again, once per 30 seconds for all
    * callers.
-   * @throws the error of `unavailable`
+   * @param enter called when this call begins to wait for a read; what it returns is called after the read
+   * @throws the error of `unavailable`, or of `enter`
    */
-  async find(kid: string | undefined): Promise<Document> {
+  async find(kid: string | undefined, enter: Enter = UNLIMITED): Promise<Document> {
     const calledAt = this.#options.clock.now();
-    const kept = await this.#usable();
-    return has(kid, kept.document) ? kept.document : await this.#search(kid, kept, calledAt);
+    const kept = await this.#usable(enter);
+    return has(kid, kept.document) ? kept.document : await this.#search(kid, kept, { calledAt, enter });
   }
 
-  async #usable(): Promise<Kept<Document>> {
+  async #usable(enter: Enter): Promise<Kept<Document>> {
     const kept = this.#kept;
     const age = this.#ageOf(kept);
     if (kept !== undefined && age <= kept.document.freshFor) return kept;
-    const refreshed = this.#refresh();
+    this.#refresh();
     if (kept !== undefined && age <= 2 * kept.document.freshFor) return kept;
-    await refreshed;
+    await this.#readBy(enter);
     if (this.#kept === undefined || !this.isUsable) throw this.#options.unavailable();
     return this.#kept;
   }
 
-  async #search(kid: string | undefined, found: Kept<Document>, calledAt: number): Promise<Document> {
-    await this.#running;
+  async #search(
+    kid: string | undefined,
+    found: Kept<Document>,
+    { calledAt, enter }: { readonly calledAt: number; readonly enter: Enter },
+  ): Promise<Document> {
+    await this.#readBy(enter);
     const kept = this.#kept ?? found;
     if (has(kid, kept.document)) return kept.document;
     if (kept.since >= calledAt) {
@@ -80,25 +89,29 @@ export class KeyCache<Document extends KeyDocument> {
       return kept.document;
     }
     const now = this.#options.clock.now();
-    if (now - this.#searchedAt < SEARCH_PAUSE) {
-      // A call beside this one may have begun its read in the meantime.
-      await this.#running;
-    } else {
+    if (now - this.#searchedAt >= SEARCH_PAUSE) {
       this.#searchedAt = now;
-      await this.#refresh();
+      this.#refresh();
     }
+    // A call beside this one may have begun it.
+    await this.#readBy(enter);
     return (this.#kept ?? kept).document;
   }
 
-  /** Reads the document, unless a read is running or has just failed. Never rejects. */
-  #refresh(): Promise<void> {
-    if (this.#running === undefined && this.#options.clock.now() - this.#failedAt < FAILURE_PAUSE) {
-      return Promise.resolve();
-    }
-    this.#running ??= this.#read().finally(() => {
+  /** Begins to read the document, unless a read is running or has just failed. */
+  #refresh(): void {
+    if (this.#running !== undefined || this.#options.clock.now() - this.#failedAt < FAILURE_PAUSE) return;
+    this.#running = this.#read().finally(() => {
       this.#running = undefined;
     });
-    return this.#running;
+  }
+
+  /** Resolves after the read that is running, if any. */
+  async #readBy(enter: Enter): Promise<void> {
+    if (this.#running === undefined) return;
+    const leave = enter();
+    await this.#running;
+    leave();
   }
 
   async #read(): Promise<void> {

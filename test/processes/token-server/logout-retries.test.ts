@@ -14,10 +14,13 @@ const PAUSES = [5, 10, 20, 40, 80, 160, 320, 600, 600, 600, 600].map((seconds) =
 const key = await idTokenKey();
 
 /** A client whose host answers so, or not at all, and a person who has signed in to it and out again. */
-async function signedOut(status: number | undefined): Promise<{ readonly world: World; readonly host: Receiver }> {
+async function signedOut(
+  status: number | undefined,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly world: World; readonly host: Receiver }> {
   const host = await startReceiver();
   onTestFinished(() => host.stop());
-  host.answer = status === undefined ? undefined : { status };
+  host.answer = status === undefined ? undefined : { status, headers };
   const client = { ...OPENID, backchannelLogoutUri: host.url };
   const world = await aWorld({ clients: [client], keys: [key], fetch: { networks: ['127.0.0.0/8'] } });
   const browser = await signedIn(world);
@@ -85,6 +88,15 @@ it('given a host that works again → delivered at the next try, and not once mo
   expect(await countsOf(world)).toMatchObject({ failed: 1, delivered: 1 });
   expect(host.received).toHaveLength(2);
   expect(audited(world)).toMatchObject([{ event: 'logout.delivered', reason: undefined }]);
+});
+
+it('given a host that changes the protocol → failed, and delivered at the next try', async () => {
+  const { world, host } = await signedOut(101, { connection: 'upgrade', upgrade: 'websocket' });
+  await ended(world, 'failed', 1);
+  host.answer = { status: 204 };
+  world.advance(5 * SECOND);
+  await world.sweepLogouts();
+  await ended(world, 'delivered', 1);
 });
 
 it('given a host that refuses → done, and the audit line says so', async () => {

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { settledBy } from '../../../src/oauth/ports/deadline.ts';
+
+const FAULT = new Error('of the work');
+const REASON = new Error('of the deadline');
+
+describe('work with a deadline', () => {
+  it('that ends before → its outcome', async () => {
+    const { signal } = new AbortController();
+    expect(await settledBy(signal, Promise.resolve('done'))).toBe('done');
+    await expect(settledBy(signal, Promise.reject(FAULT))).rejects.toBe(FAULT);
+  });
+
+  it.each([
+    ['that never ends', () => new Promise<never>(() => {})],
+    ['that fails of it', (over: Promise<unknown>) => over.then(() => Promise.reject(FAULT))],
+  ])('%s → the reason of the signal', async (_, work) => {
+    const controller = new AbortController();
+    const over = new Promise((resolve) => controller.signal.addEventListener('abort', resolve));
+    const settled = settledBy(controller.signal, work(over));
+    controller.abort(REASON);
+    await expect(settled).rejects.toBe(REASON);
+  });
+
+  it('that is over already → the reason of the signal', async () => {
+    await expect(settledBy(AbortSignal.abort(REASON), new Promise(() => {}))).rejects.toBe(REASON);
+  });
+});
