@@ -1,10 +1,10 @@
 // What in charts/grantry has to agree with the rest of the project.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { readSettings, variableReference } from '../src/processes/config/config.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -35,6 +35,20 @@ function textOf(value: unknown): string {
 describe('the chart', () => {
   it('has the CRDs of crds/ and the README of its values', () => {
     execFileSync(process.execPath, [join(ROOT, 'scripts/chart.mjs'), '--check'], { stdio: 'pipe' });
+  });
+
+  it('given a kind of crds/ → the guide has the quota for it, or says that no tenant creates it', () => {
+    const guide = readFileSync(join(ROOT, 'docs/guides/kubernetes.md'), 'utf8');
+    const advice = guide.slice(guide.indexOf('A policy cannot limit'), guide.indexOf('## What status says'));
+    const [, edit] = parseAllDocuments(readFileSync(join(CHART, 'rbac/tenants.yaml'), 'utf8')).map((each) =>
+      each.toJS(),
+    );
+    const created: readonly string[] = edit.rules[0].resources;
+    expect(created).toContain('oauthclients');
+    for (const file of globSync('crds/*.yaml', { cwd: ROOT })) {
+      const { kind, plural } = parse(readFileSync(join(ROOT, file), 'utf8')).spec.names;
+      expect(advice).toContain(created.includes(plural) ? `\`count/${plural}.grantry.dev\`` : kind);
+    }
   });
 
   it('has the version of the package, and so have the CRDs', () => {

@@ -218,6 +218,13 @@ describe('the chart', () => {
     ]);
   });
 
+  it('given crds.keep=false → the notes name every kind that an uninstall deletes', async () => {
+    const text = await notes([...MINIMAL, '--set', 'crds.keep=false']);
+    const kinds = readdirSync(CRDS).filter((file) => file.endsWith('.yaml'));
+    for (const file of kinds) expect(text).toContain(parse(readFileSync(join(CRDS, file), 'utf8')).spec.names.kind);
+    expect(await notes(MINIMAL)).not.toContain('crds.keep is false');
+  });
+
   it('marks every object of helm test by itself, for tools that take lists apart', async () => {
     const lists = parseAllDocuments(await template(MINIMAL))
       .map((document) => document.toJS() as Manifest | null)
