@@ -48,7 +48,8 @@ export function installGo() {
 }
 
 // Debian's packages start their services when they are installed, unless this program forbids it; tests start their own. One
-// that an administrator wrote stays as it is. The shell removes ours, also after Ctrl-C.
+// that an administrator wrote stays as it is. The shell removes ours, also after Ctrl-C. Another apt may hold the lock, as that of
+// a system in its first minutes does: it is waited for, ten minutes at most.
 const WITHOUT_SERVICES = `
   policy=/usr/sbin/policy-rc.d
   if ! [ -e "$policy" ]; then
@@ -56,7 +57,7 @@ const WITHOUT_SERVICES = `
     trap 'exit 130' INT TERM HUP
     printf '#!/bin/sh\\nexit 101\\n' > "$policy" && chmod 755 "$policy"
   fi
-  apt-get "$@"
+  apt-get -o DPkg::Lock::Timeout=600 "$@"
 `;
 
 function apt(args) {

@@ -1,7 +1,7 @@
 // How `scripts/cluster` is called, and which cluster it takes. kind and Docker are stand-ins here that note how they were
 // called; the cluster of our own is proven by the suite that runs on it (test/e2e/).
 
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,6 +49,13 @@ describe('scripts/cluster', () => {
     });
   }
 
+  /** What a shell does that evaluates the output, as the page says: whether it goes on. */
+  function evaluated(line: string): string {
+    const env = { PATH: join(folder, 'bin'), XDG_CACHE_HOME: join(folder, 'cache'), HOME: folder };
+    const script = `${line} && echo went on || echo stopped`;
+    return spawnSync('/bin/sh', ['-c', script], { env, encoding: 'utf8' }).stdout.trim();
+  }
+
   const calls = () => readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n');
 
   it.each([[['start']], [['load']], [['load', 'a', 'b']], [['up', 'now']], [['constructor']]])(
@@ -56,15 +63,30 @@ describe('scripts/cluster', () => {
     async (args) => {
       installKind();
       const { code, output, errors } = await cluster(...args);
-      expect([code, output]).toEqual([USAGE, '']);
+      expect([code, output]).toEqual([USAGE, 'false\n']);
       expect(errors).toContain('usage:');
       expect(existsSync(join(folder, 'calls'))).toBe(false);
     },
   );
 
+  it.each(['up', 'status', 'tools now', 'upp', ''])(
+    'given a failure of %j → a shell that evaluates it stops',
+    (words) => {
+      installProgram('kind', '');
+      expect(evaluated(`eval "$(${SCRIPT} ${words})"`)).toBe('stopped');
+      rmSync(join(folder, 'bin', 'node'));
+      expect(evaluated(`eval "$(${SCRIPT} ${words})"`)).toBe('stopped');
+    },
+  );
+
+  it('given a cluster → the shell has what it needs and goes on', () => {
+    installKind();
+    expect(evaluated(`eval "$(${SCRIPT} up)" && echo $NODE_ADDRESS`)).toBe('172.18.0.2\nwent on');
+  });
+
   it('names what is missing where it can make no cluster', async () => {
     const { code, output, errors } = await cluster();
-    expect([code, output]).toEqual([1, '']);
+    expect([code, output]).toEqual([1, 'false\n']);
     for (const way of ['kind', 'root', 'Debian']) expect(errors).toContain(way);
   });
 
@@ -79,8 +101,8 @@ describe('scripts/cluster', () => {
     installKind();
     const kubeconfig = join(folder, 'cache/grantry-cluster/kubeconfig');
     const printed = `export KUBECONFIG=${kubeconfig}\nexport NODE_ADDRESS=172.18.0.2\nexport KUBECTL=kubectl\n`;
-    expect(await cluster('status')).toMatchObject({ code: NOT_READY, output: '' });
-    expect(await cluster('load', 'a:b')).toMatchObject({ code: NOT_READY, output: '' });
+    expect(await cluster('status')).toMatchObject({ code: NOT_READY, output: 'false\n' });
+    expect(await cluster('load', 'a:b')).toMatchObject({ code: NOT_READY, output: 'false\n' });
     expect(await cluster()).toMatchObject({ code: 0, output: printed });
     expect(await cluster('up')).toMatchObject({ code: 0, output: printed });
     expect(await cluster('status')).toMatchObject({ code: 0, output: printed });
@@ -111,7 +133,7 @@ describe('scripts/cluster', () => {
     installKind();
     installProgram('docker', 'exit 7');
     const { code, output, errors } = await cluster('image');
-    expect([code, output]).toEqual([1, '']);
+    expect([code, output]).toEqual([1, 'false\n']);
     expect(errors).toContain('docker pull');
     expect(calls().at(-1)).toBe('docker pull redis:7');
   });
