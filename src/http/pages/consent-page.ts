@@ -90,24 +90,23 @@ export function consentPage(facts: ConsentPageFacts): string {
           }
         </span>
       </form>
-      ${accessSections(consent, access)}
+      ${accessSections(facts)}
       <dl class="facts">
         <dt>${consent.goesTo}</dt>
         ${destination(texts, client.redirectUri)}
-        ${only && html`<dt>${consent.at}</dt>${only.resources.map((resource) => html`<dd>${resourceName(resource)}</dd>`)}`}
-        ${facts.disclosed && disclosure(consent, facts.disclosed)}
         ${
-          facts.lastsUntil &&
-          html`<dt>${consent.howLong}</dt>
-        <dd>${consent.lasts[facts.lastsUntil]}<span class="detail">${consent.lastsDetail[facts.lastsUntil]}
-          <a href="${frame.basePath}/account/applications" target="_blank" rel="noopener noreferrer">${consent.revokeThere}</a></span></dd>`
+          only !== undefined &&
+          only.resources.length > 0 &&
+          html`<dt>${consent.at}</dt>${only.resources.map((resource) => html`<dd>${shortName(resource)}</dd>`)}`
         }
+        ${facts.lastsUntil && html`<dt>${consent.howLong}</dt><dd>${consent.lasts[facts.lastsUntil]}</dd>`}
       </dl>
       ${facts.isLimited && html`<p class="note">${consent.onlySome}</p>`}
       <form class="choices" method="post" action="${action}">${csrf}
         <button type="submit" name="decision" value="deny">${consent.deny}</button>
         <button type="submit" class="primary" name="decision" value="allow">${consent.allow}</button>
       </form>
+      ${details(facts)}
       ${clientLinks(consent, client)}`,
   });
 }
@@ -123,9 +122,10 @@ export function initial(name: string): string {
   return first.toUpperCase();
 }
 
-function accessSections(consent: Texts['consent'], access: readonly ShownAccess[]): Html {
+function accessSections({ frame, access, disclosed }: ConsentPageFacts): Html {
+  const { consent } = frame.language.texts;
   const shown = (heading: string, scopesOf: (each: ShownAccess) => readonly ShownScope[], quiet: boolean) =>
-    accessSection({ consent, heading, access, scopesOf, quiet });
+    accessSection({ consent, heading, access, disclosed, scopesOf, quiet });
   // The person is asked although nothing is new: show the whole access again.
   if (access.every(({ asked }) => asked.length === 0)) return shown(consent.wants, ({ given }) => given, false);
   const isWider = access.some(({ given }) => given.length > 0);
@@ -137,46 +137,86 @@ interface AccessSection {
   readonly consent: Texts['consent'];
   readonly heading: string;
   readonly access: readonly ShownAccess[];
+  readonly disclosed: DisclosedPerson | undefined;
   /** The scopes that this section is about. */
   readonly scopesOf: (access: ShownAccess) => readonly ShownScope[];
   readonly quiet: boolean;
 }
 
 /** The scopes; below the resource that they are for, where there are several. */
-function accessSection({ consent, heading, access, scopesOf, quiet }: AccessSection): Html {
+function accessSection({ consent, heading, access, disclosed, scopesOf, quiet }: AccessSection): Html {
   const shown = access.filter((each) => scopesOf(each).length > 0);
   return html`<section>
         <h2>${heading}</h2>
         ${shown.map(
-          (
-            each,
-          ) => html`${access.length > 1 && each.resources.map((resource) => html`<h3>${resourceName(resource)}</h3>`)}
-        <ul class="${quiet ? 'scopes quiet' : 'scopes'}">${scopesOf(each).map((scope) => scopeItem(consent, scope))}
+          (each) => html`${access.length > 1 && each.resources.map((resource) => html`<h3>${shortName(resource)}</h3>`)}
+        <ul class="${quiet ? 'scopes quiet' : 'scopes'}">${scopesOf(each).map(
+          (scope) => html`
+          <li>${claimLine(consent, scope, disclosed) ?? meaningOf(consent, scope) ?? html`<code>${scope.name}</code>`}</li>`,
+        )}
         </ul>`,
         )}
       </section>`;
 }
 
 /** A scope in words, as an item of a list. */
-export function scopeItem(consent: Texts['consent'], { name, description }: ShownScope): Html {
-  const ownMeaning = Object.hasOwn(consent.scopes, name) && consent.scopes[name];
-  const meaning = description === undefined ? ownMeaning : html`<bdi>${description}</bdi>`;
+export function scopeItem(consent: Texts['consent'], scope: ShownScope): Html {
+  const meaning = meaningOf(consent, scope);
   return html`
-          <li>${meaning && html`<span class="means">${meaning}</span> `}<code>${name}</code></li>`;
+          <li>${meaning && html`<span class="means">${meaning}</span> `}<code>${scope.name}</code></li>`;
 }
 
-/** Anyone may write any name, so the identifier, which is one owner's alone, always stands beside it. */
+/** Undefined where neither the owner nor a standard says what the scope means. */
+function meaningOf(consent: Texts['consent'], { name, description }: ShownScope): Html | undefined {
+  if (description !== undefined) return html`<bdi>${description}</bdi>`;
+  return Object.hasOwn(consent.scopes, name) ? html`${consent.scopes[name]}` : undefined;
+}
+
+/** A scope of claims as the value that the client learns; undefined for another scope, and where there is no value. */
+function claimLine(
+  { claims, andMore }: Texts['consent'],
+  { name, description }: ShownScope,
+  disclosed: DisclosedPerson | undefined,
+): Html | undefined {
+  if (disclosed === undefined || description !== undefined) return undefined;
+  const { name: person, address, groups, moreGroups } = disclosed;
+  if (name === 'profile' && person !== undefined) return html`${claims.name}: <bdi>${person}</bdi>`;
+  if (name === 'email' && address !== undefined) return html`${claims.address}: <bdi>${address}</bdi>`;
+  if (name !== 'groups' || groups.length === 0) return undefined;
+  const names = groups.map((group, index) => html`${index > 0 && ', '}<bdi>${group}</bdi>`);
+  return html`${claims.groups}: ${names}${moreGroups > 0 && ` ${andMore(moreGroups)}`}`;
+}
+
+/** The name that the owner gives the resource, else its identifier. */
+function shortName({ name, identifier }: ShownResource): Html {
+  return name === undefined ? html`${identifier}` : html`<bdi>${name}</bdi>`;
+}
+
+/** What is not needed to decide: how access ends, the identifiers behind names, and the scopes behind descriptions. */
+function details({ frame, access, lastsUntil }: ConsentPageFacts): Html | undefined {
+  const { consent } = frame.language.texts;
+  const named = access.flatMap(({ resources }) => resources).filter(({ name }) => name !== undefined);
+  const scopes = access.flatMap(({ asked, given }) => [...asked, ...given]);
+  const described = scopes.filter((scope) => meaningOf(consent, scope) !== undefined);
+  if (lastsUntil === undefined && named.length + described.length === 0) return undefined;
+  return html`<details>
+        <summary>${consent.details}</summary>
+        ${
+          lastsUntil &&
+          html`<p>${consent.lastsDetail[lastsUntil]}
+          <a href="${frame.basePath}/account/applications" target="_blank" rel="noopener noreferrer">${consent.revokeThere}</a></p>`
+        }
+        <ul>${named.map((resource) => html`<li>${resourceName(resource)}</li>`)}${described.map(
+          (scope) => html`<li>${meaningOf(consent, scope)} <code>${scope.name}</code></li>`,
+        )}
+        </ul>
+      </details>`;
+}
+
+/** In full: anyone may write any name, and the identifier is one owner's alone. */
 export function resourceName({ name, identifier }: ShownResource): Html {
   if (name === undefined) return html`${identifier}`;
   return html`<bdi>${name}</bdi> <span class="detail">${identifier}</span>`;
-}
-
-function disclosure(consent: Texts['consent'], { name, address, groups, moreGroups }: DisclosedPerson): Html {
-  const names = groups.map((group, index) => html`${index > 0 && ', '}<bdi>${group}</bdi>`);
-  return html`<dt>${consent.learns}</dt>
-        ${name !== undefined && html`<dd><bdi>${name}</bdi></dd>`}
-        ${address !== undefined && html`<dd><bdi>${address}</bdi></dd>`}
-        ${names.length > 0 && html`<dd>${consent.groups}: ${names}${moreGroups > 0 && ` ${consent.andMore(moreGroups)}`}</dd>`}`;
 }
 
 /** The destination of the answer, in words a person can check. An address without https may be any program. */

@@ -49,8 +49,8 @@ export const GERMAN: Texts = {
     at: 'Wo das gilt',
     goesTo: 'Ihre Antwort geht an',
     startedByYou: 'Erlauben Sie es nur, wenn Sie es gerade selbst gestartet haben.',
-    learns: 'Was sie über Sie erfährt',
-    groups: 'Gruppen',
+    claims: { name: 'Ihr Name', address: 'Ihre E-Mail-Adresse', groups: 'Ihre Gruppen' },
+    details: 'Einzelheiten',
     andMore: (count) => `und ${count} weitere`,
     onlySome:
       'Nur bestimmte Konten dürfen diese Anwendung benutzen, und sie behält den Zugriff nur, solange Ihres dazu gehört.',

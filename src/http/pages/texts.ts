@@ -50,9 +50,10 @@ export interface Texts {
     readonly at: string;
     readonly goesTo: string;
     readonly startedByYou: string;
-    /** What the client learns of the person. */
-    readonly learns: string;
-    readonly groups: string;
+    /** Before the value that the client learns of the person. */
+    readonly claims: Readonly<Record<'name' | 'address' | 'groups', string>>;
+    /** The summary of scopes and identifiers. */
+    readonly details: string;
     /** Behind the first groups. */
     readonly andMore: (count: number) => string;
     /** The application is for some people. */

@@ -70,7 +70,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
       privacyPolicy: client.policyUri,
       termsOfService: client.tosUri,
     },
-    access: shownAccess(check, given, frame.language),
+    access: shownAccess(check, { given, language: frame.language, issuer: flow.issuer }),
     disclosed: shownPerson(check, await flow.owners.find(interaction.subject)),
     isLimited: client.signIn !== undefined,
     lastsUntil: lastsUntil(check),

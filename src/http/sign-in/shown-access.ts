@@ -10,14 +10,19 @@ import type { Resource } from '../../oauth/registry/resource.ts';
 import { type DisclosedPerson, personName, type ShownAccess, type ShownScope } from '../pages/consent-page.ts';
 import { type PageLanguage, textIn } from '../pages/page-language.ts';
 
-/**
- * One entry for each resource with an owner, and one for all others together: at those a client may have the same scopes.
- * @param given what the person let the client do before
- */
+/** What the words of a page depend on. */
+export interface ShownTo {
+  /** What the person let the client do before. */
+  readonly given: Consent | undefined;
+  readonly language: PageLanguage;
+  /** No place of its own: its scopes are about the person. */
+  readonly issuer: string;
+}
+
+/** One entry for each resource with an owner, and one for all others together: at those a client may have the same scopes. */
 export function shownAccess(
   check: AcceptedAuthorization,
-  given: Consent | undefined,
-  language: PageLanguage,
+  { given, language, issuer }: ShownTo,
 ): readonly ShownAccess[] {
   const requested = requestedAccess(check);
   const { newAccess } = consentNeeded(check, given);
@@ -27,7 +32,9 @@ export function shownAccess(
     const asked = scopesIn(newAccess);
     const before = [...scopesIn(requested)].filter((scope) => !asked.has(scope));
     return {
-      resources: audiences.map((identifier) => ({ identifier, name: owner && textIn(language, owner.displayName) })),
+      resources: audiences
+        .filter((identifier) => identifier !== issuer)
+        .map((identifier) => ({ identifier, name: owner && textIn(language, owner.displayName) })),
       asked: [...asked].map((name) => shownScope(name, owner, language)),
       given: before.map((name) => shownScope(name, owner, language)),
     };

@@ -5,11 +5,12 @@ import { OPENID, openidPath, type Query, signedIn } from './openid-world.ts';
 import { aWorld } from './sign-in-world.ts';
 
 const ASKS = { ...OPENID, consent: 'Required' } as const;
+const ISSUER = 'https://id.shop.example';
 const ALL = { scope: 'openid profile email groups' };
 
 /** The text of the consent page, without its markup. */
 async function shown(changes: Query, { client = ASKS, language = 'en', person = 'alice' } = {}): Promise<string> {
-  const world = await aWorld({ clients: [client] });
+  const world = await aWorld({ clients: [client], issuer: ISSUER });
   const browser = await signedIn(world, person);
   const { location = '' } = await browser.get(openidPath(world, changes));
   const { status, body } = await browser.get(location, { 'accept-language': language });
@@ -25,30 +26,38 @@ describe('the consent page', () => {
   it('given the scopes profile, email and groups → the name, the address and the first 20 groups', async () => {
     const page = await shown(ALL);
     expect(page).toContain(
-      `What it learns about you\nAlice Ang (alice)\nalice@shop.example\nGroups: &#60;b&#62;admins, ${teams(19)} and 6 more\n`,
+      `\nKnow which account is yours\nYour name: Alice Ang (alice)\nYour email address: alice@shop.example\nYour groups: &#60;b&#62;admins, ${teams(19)} and 6 more\n`,
     );
-    expect(page).toContain('See which groups you are in\ngroups');
+    expect(page.split('Details')[0]).not.toMatch(/\ngroups\n|See which groups/);
+    expect(page.split('Details')[1]).toContain('See which groups you are in\ngroups\n');
   });
 
   it('given a client with globs → only the groups that match', async () => {
     const page = await shown(ALL, { client: { ...ASKS, groups: ['team-2*'] } });
-    expect(page).toContain('Groups: team-2, team-20, team-21, team-22, team-23, team-24, team-25\n');
+    expect(page).toContain('Your groups: team-2, team-20, team-21, team-22, team-23, team-24, team-25\n');
+  });
+
+  it('given the issuer as the only audience → lists no place', async () => {
+    const client = { ...ASKS, audiences: [ISSUER], defaultAudience: ISSUER };
+    const page = await shown(ALL, { client });
+    expect(page).not.toContain('Where this works');
+    expect(page).not.toContain(ISSUER);
   });
 
   it('in German → the same', async () => {
     const page = await shown(ALL, { language: 'de' });
-    expect(page).toContain('Was sie über Sie erfährt\nAlice Ang (alice)\nalice@shop.example\nGruppen: ');
+    expect(page).toContain('\nIhr Name: Alice Ang (alice)\nIhre E-Mail-Adresse: alice@shop.example\nIhre Gruppen: ');
     expect(page).toContain(' und 6 weitere\n');
     expect(page).toContain('Sehen, in welchen Gruppen Sie sind\ngroups');
   });
 
   it.each([
-    ['the address alone', 'openid email', 'alice', 'What it learns about you\nalice@shop.example\n'],
-    ['the name of a person without a display name', 'openid profile email groups', 'bob', 'about you\nbob\n'],
+    ['the address alone', 'openid email', 'alice', '\nYour email address: alice@shop.example\n'],
+    ['the name of a person without a display name', 'openid profile email groups', 'bob', '\nYour name: bob\n'],
   ])('given only what there is → %s', async (_what, scope, person, expected) => {
     const page = await shown({ scope }, { person });
     expect(page).toContain(expected);
-    expect(page).not.toContain('Groups:');
+    expect(page).not.toContain('Your groups:');
   });
 
   it.each([
@@ -62,6 +71,6 @@ describe('the consent page', () => {
   });
 
   it.each(['openid', 'profile email groups', 'openid shop/read'])('given scope %s → nothing of that', async (scope) => {
-    expect(await shown({ scope })).not.toContain('What it learns about you');
+    expect(await shown({ scope })).not.toMatch(/Your (?:name|email address|groups):/);
   });
 });
