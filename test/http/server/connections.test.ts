@@ -231,21 +231,24 @@ describe('a server with short limits', () => {
         peer.socket.write(get('/').repeat(3));
       },
     ],
-  ])('given requests behind the last answer %s → they get none', async (_, send) => {
-    const { port } = await start();
+  ])('given requests behind the last answer %s → they get none, and reach no handler', async (_, send) => {
+    const { port, seen } = await start();
     const peer = Peer.at(port);
     await send(peer);
     expect(answersIn(await peer.closed).map(({ body }) => body)).toEqual(['last']);
+    expect(seen).toEqual(['/last']);
   });
 
   it('given the rest of a request after 408 → it reaches no handler', async () => {
-    const { port, seen } = await start({ headers: 100, request: 150 });
-    const peer = Peer.at(port);
+    const { port, seen, held } = await start({ headers: 100, request: 10_000 });
+    const peer = Peer.halfOpen(port);
     peer.socket.write('GET / HTTP/1.1\r\nHost: a\r\n');
     await until('408', () => peer.received.startsWith('HTTP/1.1 408'));
     peer.socket.write(`\r\n${get('/')}`);
-    expect(answersIn(await peer.closed).map(({ status }) => status)).toEqual([408]);
+    await until('no connection', async () => (await held()) === 0);
+    expect(answersIn(peer.received).map(({ status }) => status)).toEqual([408]);
     expect(seen).toEqual([]);
+    peer.socket.destroy();
   });
 
   const EARLY = `POST /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 60000\r\n\r\n`;
