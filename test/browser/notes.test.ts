@@ -91,9 +91,11 @@ describe.skipIf(NO_CHROMIUM)('the notes in Chromium', () => {
 
       await page.getByRole('button', { name: labels.allow }).waitFor();
       const shown = await page.locator('main').innerText();
-      for (const text of [resource, AUDIENCE, ...scopes, 'default/notes.read', 'default/notes.write']) {
-        expect(shown).toContain(text);
-      }
+      for (const text of [resource, ...scopes]) expect(shown).toContain(text);
+      expect(shown).not.toContain(AUDIENCE);
+      await page.locator('summary').click();
+      const details = await page.locator('details').innerText();
+      for (const text of [AUDIENCE, 'default/notes.read', 'default/notes.write']) expect(details).toContain(text);
       await expectAccessible(page, `consent-${language}`);
       await page.getByRole('button', { name: labels.allow }).click();
 

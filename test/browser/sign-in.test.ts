@@ -146,7 +146,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     await atGermanConsent(page);
     const headings = await page.getByRole('heading', { level: 3 }).allInnerTexts();
     expect(headings.map((heading) => heading.split('\n')[0]?.trim())).toEqual(['Notizen', 'Photos \u05d0\u05d1\u05d2']);
-    await page.getByText('Ihre Notizen lesen').waitFor();
+    await page.locator('section').getByText('Ihre Notizen lesen').waitFor();
     await page.getByText('Einzelheiten').click();
     await page.getByText(PHOTOS.identifier).waitFor();
     await page.getByRole('button', { name: 'Erlauben' }).click();
