@@ -38,6 +38,9 @@ export function connects(text: string): boolean {
       const named = id.properties.map((each) => (each.type === 'Property' ? nameOf(each.key) : undefined));
       if (named.every(isHarmless)) harmless.add(init.type === 'AwaitExpression' ? init.argument : init);
     },
+    MemberExpression({ object, property }) {
+      if (isHarmless(nameOf(property))) harmless.add(object);
+    },
     ImportExpression: (node) => find(node, node.source),
     CallExpression(node) {
       const { callee } = node;

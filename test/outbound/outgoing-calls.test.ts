@@ -101,6 +101,7 @@ describe('the modules that open connections', () => {
     ["import type { Agent } from 'node:http';", false],
     ["import { isIP, type Socket } from 'node:net';", false],
     ["export const { STATUS_CODES } = process.getBuiltinModule('node:http');", false],
+    ["export const a = process.getBuiltinModule('node:https').createServer();", false],
     ["export const a = async () => { const { getCACertificates } = await import('node:tls'); };", false],
     ['export const a = (b: { fetch(): void }) => b.fetch();', false],
   ])('%s → %s', (text, expected) => {
