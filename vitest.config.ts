@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 // Temporary files of the tests, and of the programs that they start, end with the run, also after Ctrl-C.
 const temporary = mkdtempSync(join(tmpdir(), 'grantry-tests-'));
+// Some programs of tests run as another user, and pass through it.
+chmodSync(temporary, 0o711);
 process.env.TMPDIR = temporary;
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 3 }));
 
