@@ -61,7 +61,7 @@ export interface OutgoingCall {
 }
 
 const maker = new CertificateMaker();
-export const authority = maker.authority();
+const authority = maker.authority();
 export const certificate = maker.make({ issuer: authority, extensions: ['subjectAltName=DNS:localhost'] });
 maker.remove();
 
