@@ -314,6 +314,20 @@ describe('many at once', () => {
     end();
     await expect(fetch.json(host.uri(), TENANT)).resolves.toHaveProperty('content');
   });
+
+  it('given 3 lookups of a tenant that fail → the next fetch is made', async () => {
+    let fails = true;
+    const lookup: AddressLookup = async (name, signal) => {
+      if (fails) throw new Error('ENOTFOUND');
+      return await toLoopback(name, signal);
+    };
+    const fetch = guardedFetch({ lookup });
+    for (let call = 0; call < 3; call++) {
+      expect(await faultOf(fetch.json(host.uri(), TENANT))).toBe('name_unresolved');
+    }
+    fails = false;
+    await expect(fetch.json(host.uri(), TENANT)).resolves.toHaveProperty('content');
+  });
 });
 
 /** A server without TLS that counts its connections. Stop it. */

@@ -65,6 +65,19 @@ describe.each(MODES)('an issuer that is asked %s', (_asked, mode, milliseconds, 
     expect(timeout.mock.calls).toEqual([[milliseconds]]);
   });
 
+  it('by a fetch that heeds no signal → 503 once the time is over', async () => {
+    const over = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(over.signal);
+    onTestFinished(() => timeout.mockRestore());
+    const issuer = createTestIssuer({ audience: AUDIENCE });
+    const fetch = () => new Promise<never>(() => {});
+    const options = Object.assign({ issuer: issuer.issuer, audience: AUDIENCE, fetch }, mode) as VerifierOptions;
+    const headers = { authorization: `Bearer ${issuer.token()}` };
+    const verified = createVerifier(options).verify(new Request('https://api.example/', { headers }));
+    setImmediate(() => over.abort());
+    await expect(verified).rejects.toMatchObject({ status: 503 });
+  });
+
   it('and redirects → 503, and the redirect is not followed', async () => {
     const { asked, outcome } = await issuerThat((_request, response) => {
       response.writeHead(307, { location: '/elsewhere' }).end();

@@ -13,11 +13,14 @@ describe('work with a deadline', () => {
 
   it.each([
     ['that never ends', () => new Promise<never>(() => {})],
-    ['that fails of it', (over: Promise<unknown>) => over.then(() => Promise.reject(FAULT))],
+    [
+      'that fails of it first',
+      (signal: AbortSignal) =>
+        new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(FAULT))),
+    ],
   ])('%s → the reason of the signal', async (_, work) => {
     const controller = new AbortController();
-    const over = new Promise((resolve) => controller.signal.addEventListener('abort', resolve));
-    const settled = settledBy(controller.signal, work(over));
+    const settled = settledBy(controller.signal, work(controller.signal));
     controller.abort(REASON);
     await expect(settled).rejects.toBe(REASON);
   });
