@@ -106,6 +106,8 @@ describe('a redirect_uri that is not registered', () => {
     ['another path', 'https://app.example/callback', 'https://app.example/callback'],
     ['a query and a fragment', 'https://app.example/cb?token=abc#code', 'https://app.example/cb'],
     ['user information', 'https://ada:pass@app.example/cb', 'https://app.example/cb'],
+    ['user information behind backslashes', 'https:\\\\ada:pass@app.example/cb', 'https://app.example/cb'],
+    ['a path parameter', 'https://app.example/cb;jsessionid=abc', 'https://app.example/cb'],
     ['a line break and colours', 'https://app.example/\n\u001b[31mred', 'https://app.example/%0A%1B[31mred'],
     ['half a character', 'https://app.example/\ud800', 'https://app.example/%EF%BF%BD'],
     [
@@ -132,6 +134,14 @@ describe('a client id that no client has', () => {
       'payments-production-settlement.reconciliation-worker',
     ],
     ['no form of an id', 'shop web\n', undefined],
+    [
+      'the form of a secret in hexadecimal',
+      '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+      undefined,
+    ],
+    ['the form of one that begins with a letter', 'deadbeefdeadbeefdeadbeefdeadbee1', undefined],
+    ['the form of a UUID', 'f47ac10b-58cc-4372-a567-0e02b2c3d479', undefined],
+    ['the form of a secret of Entra', 'Abc8Q~q3JxZ0c1bVdhS2p4dGx1bXhwT0h3cVpyYm5', undefined],
     ['the form of a client secret', 'q3JxZ0c1bVdhS2p4dGx1bXhwT0h3cVpyYm5uQ2dXZks', undefined],
     ['the form of a refresh token', `rt1.007.${'aB3_-'.repeat(5)}xY.0.${'aB3_-'.repeat(8)}xYz`, undefined],
   ])('with %s → the log line of /authorize and /token shows it, and no secret', async (_, clientId, detail) => {
