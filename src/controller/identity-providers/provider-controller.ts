@@ -13,6 +13,7 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
+import { forEachOf } from '../reconciling/for-each-of.ts';
 import { isSameStatus } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
@@ -115,8 +116,10 @@ export class ProviderController {
       observed: (object) => observationOf(object, reports, sources.providers.get(objectKey(object))?.status),
     });
     this.#noteBehind(verdicts);
-    for (const verdict of verdicts) if (this.#isDue(verdict)) await this.#report(verdict);
     this.#recordOverage(objects, reports);
+    await forEachOf(verdicts, async (verdict) => {
+      if (this.#isDue(verdict)) await this.#report(verdict);
+    });
     return undefined;
   }
 

@@ -13,6 +13,7 @@ import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
+import { forEachOf } from '../reconciling/for-each-of.ts';
 import { isSameStatus, withTime } from '../reconciling/status-conditions.ts';
 import { StatusWrites } from '../reconciling/status-writes.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
@@ -84,10 +85,10 @@ export class PolicyController {
     const policies = [...objects.values()].map(sourceOf);
     const verdicts = admitPolicies({ className, unknownFields: 'ignore', policies });
     const clients = this.#clientsByNamespace();
-    for (const verdict of verdicts) {
+    await forEachOf(verdicts, async (verdict) => {
       const object = objects.get(verdict.object.uid);
       if (object !== undefined) await this.#report(object, verdict, clients);
-    }
+    });
     return undefined;
   }
 

@@ -31,18 +31,26 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-function play() {
+const NEVER = () => false;
+
+function play(refuses: (name: string) => boolean = NEVER) {
   vi.useFakeTimers();
   const policies = new PlayedObjects(CLIENT_POLICIES);
   const namespaces = new PlayedObjects(NAMESPACES);
   const events: EventFacts[] = [];
   controller = new PolicyController({
-    api: leaderOver({ ...UNPLAYED, apply: async (_resource, object) => policies.put(object) }),
+    api: leaderOver({
+      ...UNPLAYED,
+      apply: async (_resource, object) => {
+        if (refuses(object.metadata.name)) throw new Error('the API server refuses the object');
+        return policies.put(object);
+      },
+    }),
     sources: { policies, namespaces, clients: new PlayedObjects(OAUTH_CLIENTS) },
     className: 'default',
     record: (event: EventFacts) => events.push(event),
     clock: { now: Date.now },
-    log: { error: expect.fail },
+    log: { error: () => refuses === NEVER && expect.fail() },
     metrics: { reconciled: () => {} },
   });
   return { policies, namespaces, events, controller };
@@ -96,4 +104,14 @@ it('a selector of which nothing can be read → Stalled says that the policy per
   expect(stalled).toMatchObject({ status: 'True', reason: 'InvalidManifest' });
   expect(stalled?.message).toMatch(/^spec\.namespaceSelector\.matchLabels\.tier: .*permits nothing.*every namespace/);
   expect(policies.get('gold')?.status).toMatchObject({ matchedNamespaces: 2 });
+});
+
+it('a policy whose status the API server refuses → the others are reported all the same', async () => {
+  const { policies, controller } = play((name) => name === 'a-refused');
+  for (const name of ['a-refused', 'b', 'c'])
+    policies.put({ metadata: { name, generation: 1 }, spec: { namespaces: [name] } });
+  controller.start();
+  await vi.advanceTimersByTimeAsync(5000);
+  const isReported = (name: string) => conditionsOf(policies.get(name)).length > 0;
+  expect(['a-refused', 'b', 'c'].map(isReported)).toEqual([false, true, true]);
 });
