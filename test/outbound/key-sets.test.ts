@@ -273,6 +273,16 @@ describe('many addresses', () => {
     expect(reports).toHaveLength(1002);
   });
 
+  it('given 1 001 namespaces with the same address → each keeps its set', async () => {
+    keySets = newKeySets(async () => []);
+    const owner = (index: number) => ({ uid: `uid-${index}`, namespace: `team-${index}` });
+    for (const round of [1, 2]) {
+      for (let index = 0; index < 1001; index++)
+        await refusal(keySets.keysAt(owner(index), host.uri('shared'), undefined));
+      expect([round, reports.length]).toEqual([round, 1001]);
+    }
+  });
+
   it('given a hanging host → another address is answered meanwhile', async () => {
     const release = hold({ keys: [OLD] });
     const waiting = kidsAt('old', host.uri('slow'));
