@@ -145,7 +145,10 @@ interface AccessSection {
 
 /** The scopes; below the resource that they are for, where there are several. */
 function accessSection({ consent, heading, access, disclosed, scopesOf, quiet }: AccessSection): Html {
-  const shown = access.filter((each) => scopesOf(each).length > 0);
+  // What is for no resource, the claims of the person, stands above the first heading.
+  const shown = access
+    .filter((each) => scopesOf(each).length > 0)
+    .toSorted((one, other) => Math.min(one.resources.length, 1) - Math.min(other.resources.length, 1));
   return html`<section>
         <h2>${heading}</h2>
         ${shown.map(

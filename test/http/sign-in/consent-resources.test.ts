@@ -105,6 +105,16 @@ describe('the consent page about a resource with an owner', () => {
     expect(page.body.match(/<bdi>&#60;\/h3&#62;/g)).toHaveLength(4);
   });
 
+  it('given claims of the person beside two resources → above the names of both', async () => {
+    const client = { ...CLIENT, scopes: ['openid', 'email'] };
+    const request = { ...AT_BOTH, scope: `openid email ${AT_BOTH.scope}` };
+    const { page } = await asked(request, { clients: [client] });
+    const shown = shownOn(page);
+    const address = shown.findIndex((text) => text.startsWith('li Your email address'));
+    expect(address).toBeGreaterThan(0);
+    expect(shown.findIndex((text) => text.startsWith('h3'))).toBeGreaterThan(address);
+  });
+
   it('given two resources → the scopes of each below its own name', async () => {
     const { page } = await asked(AT_BOTH);
     expect(shownOn(page)).toEqual([
