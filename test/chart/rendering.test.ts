@@ -196,6 +196,8 @@ describe('the chart', () => {
     expect(await policies('--set', 'crds.enabled=false')).toBe(0);
     expect(await policies('--set', 'crds.enabled=false,admissionPolicy.enabled=true')).toBe(2);
     expect(await policies('--set', 'admissionPolicy.enabled=false')).toBe(0);
+    // As with the values of an earlier chart, which has no such key.
+    expect(await policies('--set', 'admissionPolicy=null')).toBe(2);
   });
 
   it('keeps every kind without a class to the release namespaces, those of further installs included', async () => {

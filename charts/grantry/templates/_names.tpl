@@ -103,7 +103,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* Not empty where this release has the policy of all installs. */}}
 {{- define "grantry.hasAdmissionPolicy" -}}
-{{- $enabled := .Values.admissionPolicy.enabled -}}
+{{- $enabled := (.Values.admissionPolicy).enabled -}}
 {{- if and (ternary .Values.crds.enabled $enabled (kindIs "invalid" $enabled)) (include "grantry.admitsByPolicy" .) -}}
 true
 {{- end -}}
@@ -111,7 +111,7 @@ true
 
 {{/* Where SigningKeys and IdentityProviders count: a list. */}}
 {{- define "grantry.releaseNamespaces" -}}
-{{- concat (list .Release.Namespace) .Values.admissionPolicy.namespaces | uniq | toYaml -}}
+{{- concat (list .Release.Namespace) ((.Values.admissionPolicy).namespaces | default list) | uniq | toYaml -}}
 {{- end -}}
 
 {{/* The namespaces of further installs that admissionPolicy.namespaces lacks: a list. */}}
