@@ -132,6 +132,6 @@ function pageSeen({ status, location, body }: Page): Answer {
   return {
     status,
     location: location?.replace(/code=[^&]*/, 'code='),
-    page: body.replace(/<code>[^<]*<\/code>/, ''),
+    page: body.replace(/<code>[^<]*<\/code>/, '').replace(/(name="csrf" value=)"[^"]*"/, '$1'),
   };
 }
