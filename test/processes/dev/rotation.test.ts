@@ -1,6 +1,6 @@
 // How `grantry dev` rotates: what annotations request, what an interval makes due, and a secret whose file is deleted.
 
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeProtectedHeader } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -170,9 +170,9 @@ describe('a client secret of grantry dev', () => {
     const folder = await folderOfTest({ 'job.yaml': job({}) });
     const { grantry, issuer } = await startDev(folder);
     const first = await secretIn(folder);
-    await rm(join(folder, '.grantry'), { recursive: true });
-    // The system reports nothing of a folder that is gone, if the deletion is read midway: the next change counts then.
-    await writeFile(join(folder, 'job.yaml'), `${job({})}# changed\n`);
+    // In one step: what is deleted file by file is made again meanwhile.
+    await rename(join(folder, '.grantry'), `${folder}-deleted`);
+    await rm(`${folder}-deleted`, { recursive: true });
     await grantry.printed(/ default\.job has a new secret/);
     expect([await tried(issuer, first), await tried(issuer, await secretIn(folder))]).toEqual([401, 200]);
   });
