@@ -22,7 +22,8 @@ const filters = process.argv.slice(2);
 rmSync(join(root, REPORT), { force: true });
 // A whole cluster is not part of this: `npm run test:e2e`.
 const without = [...left, 'e2e'].map((project) => `--project=!${project}`);
-const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`];
+const reporters = ['default', 'json', './scripts/tests/time-report.mjs'].map((name) => `--reporter=${name}`);
+reporters.push(`--outputFile.json=${REPORT}`);
 const exitCode = run(node, [VITEST, 'run', ...without, ...reporters, ...filters], environment);
 
 const report = readReport();
