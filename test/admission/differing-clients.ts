@@ -109,7 +109,6 @@ const COMMON: readonly Difference[] = [
     { ...PUBLIC, tokens: { refreshTokenRotation: 'Never' } },
   ],
   ['a sender constraint', 'InvalidTokenSettings', { senderConstraint: 'MutualTLS' }],
-  ['pushed authorization requests', 'InvalidTokenSettings', { requirePushedAuthorizationRequests: true }],
   ['too frequent a rotation', 'InvalidManifest', { auth: { clientSecret: { rotation: { interval: '1h' } } } }],
   [
     'an annotation of another operator',

@@ -39,8 +39,8 @@ const LARGE: readonly (readonly [string, string, object])[] = [
   ['redirect URIs', 'InvalidRedirectUri', { redirectUris: values(32, (n) => `app:${n}${'x'.repeat(1000)}`) }],
   ['audiences', 'InvalidAudience', { ...machine(), audiences: values(32, (n) => `${n}${'x'.repeat(500)}`) }],
   ['scopes', 'InvalidScope', { ...machine(), scopes: values(100, (n) => `"${n}${'x'.repeat(100)}`) }],
-  ['a field of a wrong type', 'InvalidManifest', { ...machine(), contacts: values(10, () => 'x'.repeat(5000)) }],
-  ['more than 64 KiB', 'InvalidManifest', { ...machine(), contacts: values(10, () => 'x'.repeat(50_000)) }],
+  ['a field of a wrong type', 'InvalidManifest', { ...machine(), redirectUris: values(10, () => 'x'.repeat(5000)) }],
+  ['more than 64 KiB', 'InvalidManifest', { ...machine(), redirectUris: values(10, () => 'x'.repeat(50_000)) }],
   [
     'literals of a client that asks for a grant there is not',
     'UnsupportedGrantType',

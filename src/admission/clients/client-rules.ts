@@ -288,8 +288,5 @@ function settingFaults(spec: CommonSpec, { supportedAuthMethods }: SupportedProt
       'MutualTLS needs mutual TLS: GRANTRY_MTLS_URL turns it on, and --mtls-port of grantry dev.',
     );
   }
-  if (spec.requirePushedAuthorizationRequests) {
-    refuse(['requirePushedAuthorizationRequests'], 'Pushed authorization requests are not available in this version.');
-  }
   return faults;
 }

@@ -134,7 +134,6 @@ function clientPolicy(unknownFields: UnknownFields) {
       .optional(),
     maxState: quantity().optional(),
     requireSenderConstraint: z.boolean().default(false),
-    requirePushedAuthorizationRequests: z.boolean().default(false),
   });
   return wholeManifest(
     object({
@@ -221,7 +220,6 @@ export const BASELINE: Permissions = {
     maxResourcesPerNamespace: 50,
     maxState: 64 * 2 ** 20,
     requireSenderConstraint: false,
-    requirePushedAuthorizationRequests: false,
   },
 };
 

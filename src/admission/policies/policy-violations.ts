@@ -322,8 +322,5 @@ function settingViolations(spec: CommonSpec, rules: Rules): readonly PolicyFault
   if (limits.requireSenderConstraint && spec.senderConstraint === 'None') {
     refuse(['spec', 'senderConstraint'], `Tokens must be sender-constrained by ${subject}.`);
   }
-  if (limits.requirePushedAuthorizationRequests && !spec.requirePushedAuthorizationRequests) {
-    refuse(['spec', 'requirePushedAuthorizationRequests'], `Pushed authorization requests are required by ${subject}.`);
-  }
   return faults;
 }

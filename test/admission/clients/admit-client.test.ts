@@ -113,6 +113,26 @@ describe('unknown fields', () => {
     expect(client?.authMethod).toBe('client_secret_basic');
   });
 
+  it.each([
+    ['logoUri', 'https://shop.example.com/logo.svg'],
+    ['logoUri', 'no address'],
+    ['contacts', ['shop-team@example.com']],
+    ['requirePushedAuthorizationRequests', false],
+    ['requirePushedAuthorizationRequests', true],
+  ])('the former %s with %j → the same client to a server, refused by a strict judge', (field, value) => {
+    const former = clientDocument({ ...WEB, [field]: value });
+    const { client, faults } = judgeOne([former], { unknownFields: 'ignore' });
+    expect(faults).toEqual([]);
+    expect(client).toEqual(judgeOne([clientDocument(WEB)], { unknownFields: 'ignore' }).client);
+    expect(judgeOne([former]).faults.map(({ path }) => path.join('.'))).toEqual([`spec.${field}`]);
+  });
+
+  it.each([false, true])('a policy with the former limit on pushed requests at %j → permits as without', (value) => {
+    const former = policyDocument({ limits: { requirePushedAuthorizationRequests: value } });
+    const { client } = judgeOne([clientDocument(WEB), former], { unknownFields: 'ignore' });
+    expect(client?.clientId).toBe('team.app');
+  });
+
   it('a private key is refused even by a server', () => {
     const jwks = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AA', d: 'private' }] };
     const spec = { ...MACHINE, auth: { method: 'private_key_jwt', privateKeyJwt: { jwks } } };
@@ -482,7 +502,7 @@ describe('a manifest that is anything at all', () => {
     fc.constantFrom('10m', 'none', 'team/read', `\${namespace}`, { method: 'none' }, { source: 'Existing' }),
   );
   const fields = [
-    ...['clientId', 'displayName', 'clientUri', 'contacts', 'suspended', 'revokeTokensBefore', 'auth', 'grantTypes'],
+    ...['clientId', 'displayName', 'clientUri', 'policyUri', 'suspended', 'revokeTokensBefore', 'auth', 'grantTypes'],
     ...['redirectUris', 'postLogoutRedirectUris', 'allowedCorsOrigins', 'scopes', 'defaultScopes', 'audiences'],
     ...['defaultAudience', 'resourceServer', 'consent', 'requireState', 'senderConstraint', 'tokens'],
   ];

@@ -411,6 +411,23 @@ describe('the rules of the CRDs', () => {
   });
 });
 
+describe('a manifest with a field of an earlier version', () => {
+  it.each([
+    ['OAuthClient', { logoUri: 'https://shop.example.com/logo.svg' }, 'spec.logoUri'],
+    ['OAuthClient', { contacts: ['shop-team@example.com'] }, 'spec.contacts'],
+    ['OAuthClient', { requirePushedAuthorizationRequests: true }, 'spec.requirePushedAuthorizationRequests'],
+    [
+      'ClientPolicy',
+      { namespaceSelector: {}, limits: { requirePushedAuthorizationRequests: true } },
+      'spec.limits.requirePushedAuthorizationRequests',
+    ],
+  ])('%s with %j → refused where fields are validated strictly, else taken', async (kind, spec, path) => {
+    const manifest = { apiVersion: 'grantry.dev/v1alpha1', kind, metadata: { name: 'former' }, spec };
+    expect(await refusalOf(manifest, 'Strict')).toEqual([expect.stringContaining(`unknown field "${path}"`)]);
+    expect(await refusalOf(manifest, 'Ignore')).toBeUndefined();
+  });
+});
+
 describe('a new object', () => {
   const CONDITIONS = {
     OAuthClient: ['Accepted', 'ResolvedRefs', 'CredentialsReady', 'Programmed', 'Ready'],

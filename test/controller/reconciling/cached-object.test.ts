@@ -54,7 +54,7 @@ describe('the cached form of an OAuthClient', () => {
   });
 
   it('an oversized spec → not kept, judged as it is', () => {
-    const object = client({ spec: { ...spec, className: 'team', contacts: [LONG] } });
+    const object = client({ spec: { ...spec, className: 'team', redirectUris: [LONG] } });
     const cached = cachedClient(object);
     expect(JSON.stringify(cached).length).toBeLessThan(1000);
     const faultsOf = (each: KubernetesObject) => judgeOne([each], { unknownFields: 'ignore' }).faults;
