@@ -129,6 +129,7 @@ export class LocalUsers implements People {
   readonly #judge: PasswordJudge;
   #users: readonly LocalUser[];
   #isWhole = true;
+  #isCurrent = true;
   #directory: Directory;
   #onChange = () => {};
 
@@ -160,10 +161,16 @@ export class LocalUsers implements People {
     return this.#isWhole;
   }
 
+  /** Whether every user is as its list has it now: of a list with a fault an older reading counts. */
+  get isCurrent(): boolean {
+    return this.#isCurrent;
+  }
+
   /** Replaces all users at once. A removed or disabled user loses sessions and grants at their next use. */
-  replace(users: readonly LocalUser[], isWhole = true): void {
+  replace(users: readonly LocalUser[], { isWhole = true, isCurrent = true } = {}): void {
     this.#users = users;
     this.#isWhole = isWhole;
+    this.#isCurrent = isCurrent;
     this.#directory = directoryOf(users);
     this.#onChange();
   }

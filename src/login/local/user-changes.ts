@@ -24,7 +24,7 @@ export interface UserChangesOptions {
   readonly clock: Clock;
   /**
    * How long the list of this process may be older than that of another, milliseconds. A noted credential that this
-   * process has never had counts as newer for so long.
+   * process has never had counts as newer for so long, and as long as a list of this process has a fault.
    */
   readonly lag: number;
   /** Called after a change has ended what the person held. */
@@ -102,11 +102,12 @@ export class UserChanges {
       this.#differing.delete(subject);
       return true;
     }
-    const now = this.#options.clock.now();
+    const { clock, lag, users } = this.#options;
+    const now = clock.now();
     const known = this.#differing.get(subject);
     const since = known?.credential === credential ? known.since : now;
     this.#differing.set(subject, { credential, since });
-    return now - since >= this.#options.lag;
+    return users.isCurrent && now - since >= lag;
   }
 
   async #settle(subject: string, credential: string, noted: string | undefined): Promise<void> {

@@ -49,6 +49,8 @@ interface KeptList extends ListContent {
   readonly rank: ListRank;
   /** Whether it has been read without a fault: until then it may name users that are not known. */
   readonly isKnown: boolean;
+  /** Whether its last reading is without a fault. */
+  readonly isCurrent: boolean;
 }
 
 export interface UserListsOptions {
@@ -77,6 +79,7 @@ export class UserLists {
       entries: isFaulty ? restricted(entries, reading.denials) : reading,
       reserved: isFaulty ? reading.denials.reserved : undefined,
       isKnown: isKnown || !isFaulty,
+      isCurrent: !isFaulty,
     });
   }
 
@@ -89,9 +92,10 @@ export class UserLists {
   merge(): readonly LocalUser[] {
     const lists = [...this.#lists].sort(([, a], [, b]) => byRank(a.rank, b.rank));
     const { users, blocks, leftOut, isWhole: isMergedWhole } = merged(lists.map(([, list]) => list));
+    const isWhole = isMergedWhole && lists.every(([, { isKnown }]) => isKnown);
     this.#leftOut = new Map(lists.flatMap(([key], index) => (leftOut[index] ? [[key, leftOut[index]]] : [])));
     this.blocks.replace(blocks);
-    this.users.replace(users, isMergedWhole && lists.every(([, { isKnown }]) => isKnown));
+    this.users.replace(users, { isWhole, isCurrent: lists.every(([, { isCurrent }]) => isCurrent) });
     return users;
   }
 

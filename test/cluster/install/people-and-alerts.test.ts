@@ -106,6 +106,8 @@ describeRedis('an install with people', () => {
       expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
     }
     await writeUsers([ADA, GRACE]);
+    for (const server of servers)
+      await until('the file is read', () => succeeds(codeFor(server, client.clientId, ADA)));
   });
 
   it('a users file with a fault in one entry → another entry disables its user, and /readyz names the fault', async () => {

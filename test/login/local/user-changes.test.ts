@@ -41,8 +41,8 @@ function replica(list: readonly LocalUser[], store: UserStore = stores.users) {
   });
   return {
     compare: () => changes.run(),
-    read(next: readonly LocalUser[], isWhole = true) {
-      users.replace(next, isWhole);
+    read(next: readonly LocalUser[], reading: { readonly isWhole?: boolean; readonly isCurrent?: boolean } = {}) {
+      users.replace(next, reading);
       return changes.run();
     },
     /** Whether a right password begins a session here. */
@@ -84,6 +84,21 @@ describe('a new password', () => {
     await stale.read([NEW]);
     expect(await stale.lets('ada')).toBe(true);
     expect(ended).toHaveLength(1);
+  });
+
+  it('that a replica has missed, as its list has a fault since → ends everything once', async () => {
+    const [reading, missing] = [replica([OLD]), replica([OLD])];
+    await reading.compare();
+    await missing.compare();
+    await reading.read([NEW]);
+    for (let minutes = 0; minutes < 10; minutes++) {
+      now += MINUTE;
+      await missing.read([OLD], { isCurrent: false });
+      await reading.read([NEW], { isCurrent: false });
+    }
+    expect([ended.length, await reading.lets('ada'), await missing.lets('ada')]).toEqual([1, true, false]);
+    await missing.read([NEW]);
+    expect([ended.length, await missing.lets('ada')]).toEqual([1, true]);
   });
 
   it('that no running replica has read counts two minutes after the start', async () => {
@@ -142,7 +157,7 @@ describe('a person', () => {
   it('is not known to have left while a list cannot be read: nothing ends, until it can', async () => {
     const running = replica([OLD]);
     await running.compare();
-    await running.read([], false);
+    await running.read([], { isWhole: false });
     now += 2 * USER_ABSENCE;
     await running.compare();
     now += 2 * USER_ABSENCE;

@@ -130,9 +130,12 @@ describe('a list with a fault', () => {
     expect([await served('ada'), lists.users.isWhole]).toEqual([{}, false]);
     expect(lists.blocks.strictest(eveOfCorp)).toBe(OUT);
     serve('people', [user('ada')]);
-    expect([await served('ada'), lists.users.isWhole]).toEqual([{ ada: 0 }, true]);
+    const { users } = lists;
+    expect([await served('ada'), users.isWhole, users.isCurrent]).toEqual([{ ada: 0 }, true, true]);
     serve('people', faulty());
-    expect(lists.users.isWhole).toBe(true);
+    expect([users.isWhole, users.isCurrent]).toEqual([true, false]);
+    serve('others', [user('grace')], rank(2));
+    expect([users.isWhole, users.isCurrent]).toEqual([true, false]);
     serve('others', faulty(), rank(2));
     lists.delete('others');
     lists.merge();
