@@ -1,5 +1,5 @@
-// `npm run check`: format and lint, types, unused exports and dependencies, the layer table, the list of words, the hashes of
-// packages. Runs all of them, then names those that found something.
+// `npm run check`: format and lint, types, unused exports and dependencies, the layer table, crds/ against the schemas, the
+// list of words, the hashes of packages. Runs all of them, then names those that found something.
 
 import { join } from 'node:path';
 import { installPackages, modernNode, root, run } from './toolchain.mjs';
@@ -12,6 +12,7 @@ const CHECKS = {
   types: ['node_modules/typescript/bin/tsc', '--project', '.'],
   'unused exports and dependencies': ['node_modules/knip/bin/knip.js'],
   'layer table': ['node_modules/vitest/vitest.mjs', 'run', '--project=fast', 'test/architecture.test.ts'],
+  CRDs: ['scripts/crds.ts', '--check'],
   words: ['scripts/lint/words.mjs'],
   'hashes of packages': ['scripts/lint/lock-files.mjs'],
 };

@@ -128,20 +128,32 @@ function unknownFieldMessage(key: string, known: readonly string[]): string {
   return near === undefined ? 'There is no such field here.' : `There is no such field; did you mean ${near.name}?`;
 }
 
+/**
+ * For `.meta()` of a field: a rule of the API server in CEL. It stands beside the check that refuses the same in every
+ * process; rules about a change (`oldSelf`) stand alone.
+ * @param message what the API server says to a value that breaks the rule
+ */
+export function cel(rule: string, message: string) {
+  // By its own name: `.meta()` of a schema that is built upon adds to the rules of that schema.
+  return { [`${CEL}${message}`]: rule };
+}
+
+/** What the names of rules begin with among the metadata of a field; the message of the rule follows. */
+export const CEL = 'cel: ';
+
 /** A well-formed string of at most `max` code points (as the API server's maxLength counts) that matches `pattern`. */
-export function text(max: number, pattern?: RegExp, description = 'is not written as it must be') {
+export function text(max: number, pattern?: RegExp, fault = 'is not written as it must be') {
   // One check instead of several: a manifest has dozens of strings, and each check of a schema has a fixed cost.
-  return z.string().check(({ value, issues }) => {
-    const isText = value.isWellFormed();
-    const isShort = isText && isWithin(value, max);
-    if (isShort && (pattern === undefined || pattern.test(value))) return;
-    const message = isText
-      ? isShort
-        ? description
-        : `is longer than ${max} characters`
-      : 'is not well-formed Unicode';
-    issues.push({ code: 'custom', input: value, message, path: [], continue: isShort });
-  });
+  return z
+    .string()
+    .check(({ value, issues }) => {
+      const isText = value.isWellFormed();
+      const isShort = isText && isWithin(value, max);
+      if (isShort && (pattern === undefined || pattern.test(value))) return;
+      const message = isText ? (isShort ? fault : `is longer than ${max} characters`) : 'is not well-formed Unicode';
+      issues.push({ code: 'custom', input: value, message, path: [], continue: isShort });
+    })
+    .meta({ maxLength: max, ...(pattern !== undefined && { pattern: pattern.source, fault }) });
 }
 
 function isWithin(value: string, max: number): boolean {
@@ -156,29 +168,63 @@ export function setOf<Item extends z.ZodType<string>>(item: Item, max: number) {
     .max(max, { error: `has more than ${max} members`, abort: true })
     .refine((values) => values.length < 2 || new Set(values).size === values.length, {
       error: 'names the same value twice',
-    });
+    })
+    .meta({ 'x-kubernetes-list-type': 'set' });
 }
 
 /** At most `max` objects. */
 export function listOf<Item extends z.ZodType>(item: Item, max: number) {
-  return z.array(item).max(max, { error: `has more than ${max} members`, abort: true });
+  return z
+    .array(item)
+    .max(max, { error: `has more than ${max} members`, abort: true })
+    .meta({ 'x-kubernetes-list-type': 'atomic' });
+}
+
+/** At most `max` objects that differ in the member `key`, by which server-side apply merges them. */
+export function mapListOf<Key extends string, Item extends z.ZodType<Readonly<Record<Key, string>>>>(
+  key: Key,
+  item: Item,
+  max: number,
+) {
+  return listOf(item, max)
+    .refine((members) => new Set(members.map((member) => member[key])).size === members.length, {
+      error: `has two members with the same ${key}`,
+    })
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] });
 }
 
 /** A map of bounded keys and values with at most `max` members. */
 export function mapOf<Value extends z.ZodType<string>>(value: Value, max: number) {
   return z
     .record(text(317), value)
-    .refine((map) => Object.keys(map).length <= max, { error: `has more than ${max} members` });
+    .refine((map) => Object.keys(map).length <= max, { error: `has more than ${max} members` })
+    .meta({ maxProperties: max, ...cel('self.all(key, size(key) <= 317)', 'a key has more than 317 characters') });
 }
 
 // Hours, minutes, seconds, in this order and few enough that Go can hold them.
 const DURATION = /^([0-9]{1,5}h([0-9]{1,7}m)?([0-9]{1,9}s)?|[0-9]{1,7}m([0-9]{1,9}s)?|[0-9]{1,9}s)$/;
 
-/** A Go duration string of whole seconds, converted to seconds. Limits are checked later. */
+/** A Go duration string of whole seconds, converted to seconds. */
 export function duration() {
   return text(32, DURATION, 'is not a duration of whole seconds such as 15m or 1h30m').transform(
     (value) => parseDuration(value) ?? 0,
   );
+}
+
+/** In CEL, for {@link cel}: whether a field is no duration, of which another rule is. */
+export function isNoDuration(field: string): string {
+  return `!${field}.matches(r"${DURATION.source}")`;
+}
+
+/** For `.meta()` of a duration: its limits in CEL. Admission refuses what is beyond them with a reason of its own. */
+export function within({ least, most }: { readonly least?: string; readonly most?: string }) {
+  const rules = [
+    ...(least === undefined ? [] : [`duration(self) >= duration('${least}')`]),
+    ...(most === undefined ? [] : [`duration(self) <= duration('${most}')`]),
+  ];
+  const both = least !== undefined && most !== undefined;
+  const said = both ? `from ${least} to ${most}` : least === undefined ? `at most ${most}` : `at least ${least}`;
+  return cel(`${isNoDuration('self')} || ${both ? `(${rules.join(' && ')})` : rules[0]}`, `must be ${said}`);
 }
 
 const QUANTITY = /^([1-9][0-9]{0,5})([kMG]|[KMG]i)$/;
@@ -243,7 +289,12 @@ export function dataKey() {
 
 /** The class of an install (`spec.className`). */
 export function className() {
-  return text(63, DNS_LABEL, 'is not a class: lower-case letters, digits and - only').default(DEFAULT_CLASS);
+  return text(63, DNS_LABEL, 'is not a class: lower-case letters, digits and - only')
+    .default(DEFAULT_CLASS)
+    .meta(cel('self == oldSelf', 'className cannot be changed'))
+    .describe(
+      'The install of grantry that this is for. An install serves the objects of its own class and leaves all others alone. It cannot be changed.',
+    );
 }
 
 /** `metadata`; names are bounded because they become labels and parts of other names. */

@@ -2,6 +2,7 @@
 // writes them, and the comparison that keeps a status from being written twice. Pure.
 
 import type { Condition } from '../../admission/kinds/conditions.ts';
+import type { TimedCondition } from '../../admission/kinds/crd.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
 
 /** Members of an object that may be anything. */
@@ -12,12 +13,12 @@ export type Fields = Readonly<Record<string, unknown>>;
  * @param before the present status
  * @param now epoch milliseconds
  */
-export function withTime(condition: Condition, before: unknown, now: number): Condition & Fields {
+export function withTime(condition: Condition, before: unknown, now: number): TimedCondition {
   const known = conditionIn(before, condition.type);
   // A default of the CRD schema has no observedGeneration.
-  const isObserved = typeof known?.observedGeneration === 'number' && typeof known.lastTransitionTime === 'string';
-  const isSame = isObserved && known.status === condition.status;
-  return { ...condition, lastTransitionTime: isSame ? known.lastTransitionTime : seconds(now) };
+  const isSame = typeof known?.observedGeneration === 'number' && known.status === condition.status;
+  const time = isSame && typeof known.lastTransitionTime === 'string' ? known.lastTransitionTime : seconds(now);
+  return { ...condition, lastTransitionTime: time };
 }
 
 /** The condition of a type in a status that may be anything. */
@@ -27,12 +28,15 @@ export function conditionIn(status: unknown, type: string): Fields | undefined {
   return list.map(fieldsOf).find((condition) => condition.type === type);
 }
 
+export function seconds(time: number): string;
+export function seconds(time: number | undefined): string | undefined;
 export function seconds(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-export function withoutUndefined(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+/** The same without members that are undefined. */
+export function withoutUndefined<Members extends object>(members: Members): Members {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members;
 }
 
 /** Whether two statuses are equal, whatever the order of their fields and conditions. */

@@ -5,10 +5,9 @@ import { type KeyVerdict, TOO_MANY_KEYS } from '../../admission/keys/admit-key.t
 import { keySecretName, type StoredKey } from '../../admission/keys/key-secret.ts';
 import { type Condition, pending, readyCondition } from '../../admission/kinds/conditions.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
+import type { SigningKeyStatus } from '../../admission/kinds/signing-key.ts';
 import { seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
 import { activationTime, activeKey, type DesiredRing, handledRequest, nextActivation, nextKey } from './key-plan.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The inputs of the status. */
 export interface KeyReport {
@@ -31,18 +30,14 @@ const KEYS_SHOWN = 100;
  * The whole status.
  * @param before the present status: a condition with the same status keeps its time
  */
-export function keyStatus(
-  report: KeyReport,
-  before: unknown,
-  now: number,
-): Fields & { readonly conditions: readonly Condition[] } {
+export function keyStatus(report: KeyReport, before: unknown, now: number): SigningKeyStatus {
   const { verdict, desired, keys } = report;
   const active = activeKey(keys);
   const handled = handledRequest(keys);
   const material = materialCondition(report, active);
   const ready = readyCondition([material], verdict.object.generation);
   const conditions = [material, rotatingCondition(report, now), ready, ...progressConditions(ready)];
-  const fields = withoutUndefined({
+  return withoutUndefined({
     observedGeneration: verdict.object.generation,
     activeKeyId: active?.keyId,
     lastRotationTime: seconds(active?.activatedAt),
@@ -52,11 +47,11 @@ export function keyStatus(
       .toSorted((a, b) => a.publishedAt - b.publishedAt || (a.keyId < b.keyId ? -1 : 1))
       .slice(-KEYS_SHOWN)
       .map(keyFields),
+    conditions: conditions.map((condition) => withTime(condition, before, now)),
   });
-  return { ...fields, conditions: conditions.map((condition) => withTime(condition, before, now)) };
 }
 
-function keyFields(key: StoredKey): Fields {
+function keyFields(key: StoredKey): SigningKeyStatus['keys'][number] {
   const { keyId, algorithm, state, publishedAt, activatedAt, removeAfter } = key;
   return withoutUndefined({
     keyId,
