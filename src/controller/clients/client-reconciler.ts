@@ -13,10 +13,9 @@ import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { type CredentialOutcome, type StoredOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { isTerminating } from '../leadership/refused-calls.ts';
-import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { isSameStatus } from '../reconciling/status-conditions.ts';
-import { StatusWrites } from '../reconciling/status-writes.ts';
+import { StatusReport } from '../reconciling/status-report.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { JudgedClients } from '../verdicts/judged-clients.ts';
 import { AwaitedIds } from './awaited-ids.ts';
@@ -49,8 +48,7 @@ const LAST_USED_RETRY_MILLISECONDS = 1000;
 
 export class ClientReconciler {
   readonly #options: ClientReconcilerOptions;
-  readonly #statuses: StatusWrites;
-  readonly #events: ConditionEvents;
+  readonly #statuses: StatusReport;
   readonly #awaitedIds = new AwaitedIds();
   /** Since when the replicas are behind, by uid. */
   readonly #behindSince = new Map<string, number>();
@@ -59,8 +57,7 @@ export class ClientReconciler {
 
   constructor(options: ClientReconcilerOptions) {
     this.#options = options;
-    this.#statuses = new StatusWrites(options.api, OAUTH_CLIENTS);
-    this.#events = new ConditionEvents(options.record);
+    this.#statuses = new StatusReport(options, OAUTH_CLIENTS);
   }
 
   /** To be called when a client was deleted. */
@@ -169,18 +166,13 @@ export class ClientReconciler {
     const untilRevoked = untilTime(verdict.manifest?.spec.revokeTokensBefore, now);
     const requeueAfter = earliest(times.length === 0 ? undefined : Math.min(...times), untilRevoked);
     const status = clientStatus({ ...report, lastUsed }, before, now);
-    if (isSameStatus(status, before)) {
-      this.#recordAcquiredId(object, verdict);
-      return requeueAfter;
-    }
     if (reported !== lastUsed && isSameStatus(clientStatus({ ...report, lastUsed: reported }, before, now), before)) {
       const wait = untilLastUsedReport(uid, now);
       if (wait > 0) return earliest(requeueAfter, wait);
       if (!this.#options.lastUsedRate.tryTake()) return earliest(requeueAfter, LAST_USED_RETRY_MILLISECONDS);
     }
-    if (!(await this.#statuses.write(object, status))) return requeueAfter;
-    this.#recordAcquiredId(object, verdict);
-    this.#events.record(object, [...verdict.conditions, ...(report.grants ? [report.grants] : [])]);
+    const conditions = [...verdict.conditions, ...(report.grants ? [report.grants] : [])];
+    if (await this.#statuses.report(object, status, conditions)) this.#recordAcquiredId(object, verdict);
     return requeueAfter;
   }
 

@@ -11,11 +11,9 @@ import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { forEachOf } from '../reconciling/for-each-of.ts';
-import { isSameStatus } from '../reconciling/status-conditions.ts';
-import { StatusWrites } from '../reconciling/status-writes.ts';
+import { StatusReport } from '../reconciling/status-report.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ProviderReports, ReportedProviders } from '../replicas/reported-providers.ts';
 import { observationOf } from './provider-observation.ts';
@@ -55,8 +53,7 @@ const OVERAGE_EVERY_MILLISECONDS = 3_600_000;
 
 export class ProviderController {
   readonly #options: ProviderControllerOptions;
-  readonly #statuses: StatusWrites;
-  readonly #events: ConditionEvents;
+  readonly #statuses: StatusReport;
   readonly #queue: WorkQueue;
   /** Since when replicas are behind, by uid and generation. */
   #behindSince: ReadonlyMap<string, number> = new Map();
@@ -67,8 +64,7 @@ export class ProviderController {
   constructor(options: ProviderControllerOptions) {
     this.#options = options;
     const { log, metrics } = options;
-    this.#statuses = new StatusWrites(options.api, IDENTITY_PROVIDERS);
-    this.#events = new ConditionEvents(options.record);
+    this.#statuses = new StatusReport(options, IDENTITY_PROVIDERS);
     this.#queue = new WorkQueue({ kind: 'IdentityProvider', log, metrics, reconcile: () => this.#reconcile() });
   }
 
@@ -182,10 +178,9 @@ export class ProviderController {
     const { sources, install, clock } = this.#options;
     const object = sources.providers.get(objectKey(verdict.object));
     if (object?.metadata.uid !== verdict.object.uid) return;
-    const before = object.status;
-    const status = providerStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
-    if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
-    this.#events.record(object, verdict.conditions);
+    const facts = { issuer: install.issuer, before: object.status, now: clock.now() };
+    const status = providerStatus(verdict, facts);
+    await this.#statuses.report(object, status, verdict.conditions);
   }
 }
 

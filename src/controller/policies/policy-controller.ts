@@ -11,11 +11,10 @@ import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { forEachOf } from '../reconciling/for-each-of.ts';
-import { isSameStatus, withTime } from '../reconciling/status-conditions.ts';
-import { StatusWrites } from '../reconciling/status-writes.ts';
+import { withTime } from '../reconciling/status-conditions.ts';
+import { StatusReport } from '../reconciling/status-report.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 
 type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
@@ -42,15 +41,13 @@ const GATHERING_MILLISECONDS = 1000;
 
 export class PolicyController {
   readonly #options: PolicyControllerOptions;
-  readonly #statuses: StatusWrites;
-  readonly #events: ConditionEvents;
+  readonly #statuses: StatusReport;
   readonly #queue: WorkQueue;
   #endListening: readonly (() => void)[] = [];
 
   constructor(options: PolicyControllerOptions) {
     this.#options = options;
-    this.#statuses = new StatusWrites(options.api, CLIENT_POLICIES);
-    this.#events = new ConditionEvents(options.record);
+    this.#statuses = new StatusReport(options, CLIENT_POLICIES);
     const { log, metrics } = options;
     this.#queue = new WorkQueue({ kind: 'ClientPolicy', log, metrics, reconcile: () => this.#reconcile() });
   }
@@ -106,8 +103,7 @@ export class PolicyController {
     const { sources, clock } = this.#options;
     const before = object.status;
     const status = policyStatus({ verdict, namespaces: sources.namespaces.objects(), clients }, before, clock.now());
-    if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
-    this.#events.record(object, verdict.conditions);
+    await this.#statuses.report(object, status, verdict.conditions);
   }
 }
 

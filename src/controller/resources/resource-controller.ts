@@ -24,10 +24,9 @@ import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import { resourceMetadataUrl } from '../../oauth/endpoints/resource-metadata.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { isSameStatus, withTime } from '../reconciling/status-conditions.ts';
-import { StatusWrites } from '../reconciling/status-writes.ts';
+import { withTime } from '../reconciling/status-conditions.ts';
+import { StatusReport } from '../reconciling/status-report.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
 import { ProgrammedResources } from './programmed-resources.ts';
@@ -68,8 +67,7 @@ export class ResourceController {
   readonly #options: ResourceControllerOptions;
   readonly #resources: AdmittedResources<SourceObject>;
   readonly #programmed: ProgrammedResources;
-  readonly #statuses: StatusWrites;
-  readonly #events: ConditionEvents;
+  readonly #statuses: StatusReport;
   readonly #queue: WorkQueue;
   readonly #rankings: WorkQueue;
   #endListening: readonly (() => void)[] = [];
@@ -87,8 +85,7 @@ export class ResourceController {
       namespaceLabels: (namespace) => labelsOf(sources.namespaces, namespace),
     });
     this.#programmed = new ProgrammedResources(observed, clock);
-    this.#statuses = new StatusWrites(options.api, PROTECTED_RESOURCES);
-    this.#events = new ConditionEvents(options.record);
+    this.#statuses = new StatusReport(options, PROTECTED_RESOURCES);
     this.#queue = new WorkQueue({
       kind: 'ProtectedResource',
       log,
@@ -202,8 +199,7 @@ export class ResourceController {
     if (object?.metadata.uid !== verdict.object.uid) return;
     const before = object.status;
     const status = resourceStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
-    if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
-    this.#events.record(object, verdict.conditions);
+    await this.#statuses.report(object, status, verdict.conditions);
   }
 }
 

@@ -15,12 +15,10 @@ import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { ConditionEvents } from '../reconciling/condition-events.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
-import { isSameStatus } from '../reconciling/status-conditions.ts';
-import { StatusWrites } from '../reconciling/status-writes.ts';
+import { StatusReport } from '../reconciling/status-report.ts';
 import { type ObservedReplicas, replicasBehind } from '../replicas/observed-replicas.ts';
 import {
   activationTime,
@@ -67,14 +65,12 @@ interface Gate extends Pick<KeyFacts, 'isServedByAll'> {
 export class KeyReconciler {
   readonly #options: KeyReconcilerOptions;
   readonly #steps: KeySteps;
-  readonly #statuses: StatusWrites;
-  readonly #events: ConditionEvents;
+  readonly #statuses: StatusReport;
 
   constructor(options: KeyReconcilerOptions) {
     this.#options = options;
     this.#steps = new KeySteps(options);
-    this.#statuses = new StatusWrites(options.api, SIGNING_KEYS);
-    this.#events = new ConditionEvents(options.record);
+    this.#statuses = new StatusReport(options, SIGNING_KEYS);
   }
 
   /** The keys of the SigningKeys that {@link reconcile} creates. */
@@ -239,13 +235,11 @@ export class KeyReconciler {
       readonly behind: readonly string[];
     },
   ): Promise<void> {
-    const { status: before } = object;
     const keys = secrets.keys(object.metadata.name);
-    const status = keyStatus({ ...report, keys }, before, this.#options.clock.now());
-    if (isSameStatus(status, before) || !(await this.#statuses.write(object, status))) return;
+    const status = keyStatus({ ...report, keys }, object.status, this.#options.clock.now());
     // Of the others that `Rotating` has none is a fault.
     const reported = status.conditions.filter(({ type, reason }) => type !== 'Rotating' || reason === 'TooManyKeys');
-    this.#events.record(object, reported);
+    await this.#statuses.report(object, status, reported);
   }
 
   #untilTime(time: number | undefined): number | undefined {
