@@ -7,12 +7,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import type { KindDefinition } from '../src/admission/kinds/crd.ts';
+import { IDENTITY_PROVIDER_CRD } from '../src/admission/kinds/identity-provider.ts';
 import { API_VERSION, CEL, cel } from '../src/admission/kinds/manifest.ts';
 import { SIGNING_KEY_CRD } from '../src/admission/kinds/signing-key.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const [GROUP = '', VERSION = ''] = API_VERSION.split('/');
-const KINDS: Readonly<Record<string, KindDefinition>> = { 'signing-key.ts': SIGNING_KEY_CRD };
+const KINDS: Readonly<Record<string, KindDefinition>> = {
+  'identity-provider.ts': IDENTITY_PROVIDER_CRD,
+  'signing-key.ts': SIGNING_KEY_CRD,
+};
 
 type Schema = Readonly<Record<string, unknown>> & {
   readonly type?: string;

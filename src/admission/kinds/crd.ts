@@ -46,11 +46,22 @@ export function readyColumns(ready: string, reason: string): readonly Column[] {
   ];
 }
 
+/**
+ * A status of what the controller calls `subject`.
+ * @param fields all but `observedGeneration`
+ */
+export const statusOf = <Fields extends z.ZodRawShape>(subject: string, fields: Fields) =>
+  z
+    .object({
+      observedGeneration: counter().describe('The generation of the spec that the status is about.'),
+      ...fields,
+    })
+    .describe(
+      `What the controller reports of the ${subject}. Only the controller writes it, and nothing is decided by it.`,
+    );
+
 /** A time of a status: RFC 3339. */
 export const timeOfStatus = () => z.string().meta({ maxLength: 64, format: 'date-time' });
-
-/** `status.observedGeneration`. */
-export const observedGeneration = () => counter().describe('The generation of the spec that the status is about.');
 
 /** A number of a status that only rises. */
 export const counter = () => z.int().min(0).meta({ format: 'int64' });

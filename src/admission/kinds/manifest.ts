@@ -318,6 +318,38 @@ export function metadata(object: MakeObject) {
   });
 }
 
+/**
+ * The schema of a whole manifest of a kind.
+ * @param spec without a default where every manifest must have one
+ * @param refuse as of `wholeManifest`
+ */
+export function manifestOf<const Kind extends string, Spec extends z.ZodType>(
+  object: MakeObject,
+  kind: Kind,
+  spec: Spec,
+  refuse?: Parameters<typeof wholeManifest>[1],
+) {
+  return wholeManifest(
+    object({
+      apiVersion: z.literal(API_VERSION),
+      kind: z.literal(kind),
+      metadata: metadata(object),
+      spec,
+      // Never read: every writer of the object could have set it.
+      status: z.unknown().optional(),
+    }),
+    refuse,
+  );
+}
+
+/** Labels and annotations for Secrets. */
+export function secretTemplate(object: MakeObject) {
+  return object({
+    labels: mapOf(text(63), 32).default({}).describe('Further labels.'),
+    annotations: mapOf(text(4096), 32).default({}).describe('Further annotations.'),
+  }).prefault({});
+}
+
 const MAX_FAULTS = 50;
 
 /** The typed manifest, or the faults of each field that does not match the schema. Never throws, for any value. */

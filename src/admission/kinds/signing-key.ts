@@ -5,27 +5,25 @@ import {
   conditions,
   type KindDefinition,
   lastHandledRotateAt,
-  observedGeneration,
   readyColumns,
   type StatusOf,
+  statusOf,
   timeOfStatus,
 } from './crd.ts';
 import {
-  API_VERSION,
   cel,
   dataKey,
   duration,
   isNoDuration,
   type MakeObject,
+  manifestOf,
   mapListOf,
-  mapOf,
-  metadata,
   objectName,
   objectsWith,
+  secretTemplate,
   setOf,
   text,
   type UnknownFields,
-  wholeManifest,
   within,
 } from './manifest.ts';
 
@@ -63,12 +61,6 @@ const importSecretRef = (object: MakeObject) =>
     keyId: keyId().optional().describe('The RFC 7638 thumbprint that the key must have.'),
   });
 
-const secretTemplate = (object: MakeObject) =>
-  object({
-    labels: mapOf(text(63), 32).default({}).describe('Further labels.'),
-    annotations: mapOf(text(4096), 32).default({}).describe('Further annotations.'),
-  });
-
 const spec = (object: MakeObject) =>
   object({
     algorithm: z
@@ -97,24 +89,18 @@ const spec = (object: MakeObject) =>
       .describe(
         'A private key made elsewhere, in a Secret of the same namespace. Without it the key is generated. A key that an older SigningKey publishes is refused (DuplicateKeyMaterial).',
       ),
-    secretTemplate: secretTemplate(object)
-      .prefault({})
-      .describe(
-        'Labels and annotations for the Secrets of the keys. Those of Kubernetes, Helm, Argo and grantry are reserved; app.kubernetes.io/ is not.',
-      ),
+    secretTemplate: secretTemplate(object).describe(
+      'Labels and annotations for the Secrets of the keys. Those of Kubernetes, Helm, Argo and grantry are reserved; app.kubernetes.io/ is not.',
+    ),
   });
 
 function signingKey(unknownFields: UnknownFields) {
   const object = objectsWith(unknownFields);
-  return wholeManifest(
-    object({
-      apiVersion: z.literal(API_VERSION),
-      kind: z.literal('SigningKey'),
-      metadata: metadata(object),
-      // Server-side apply drops an empty spec, such as one with a single list that is emptied again.
-      spec: spec(object).prefault({}).describe('What the keys are and when they change.'),
-      status: z.unknown().optional(),
-    }),
+  // Server-side apply drops an empty spec, such as one with a single list that is emptied again.
+  return manifestOf(
+    object,
+    'SigningKey',
+    spec(object).prefault({}).describe('What the keys are and when they change.'),
   );
 }
 
@@ -155,19 +141,16 @@ export const SIGNING_KEY_CRD = {
     { name: 'Next-Rotation', jsonPath: '.status.nextRotationTime', description: 'When the next key signs.' },
   ],
   manifest: SIGNING_KEY.refuse,
-  status: z
-    .object({
-      observedGeneration: observedGeneration(),
-      activeKeyId: text(43).optional().describe('The key that signs.'),
-      lastRotationTime: timeOfStatus().optional().describe('When the active key began to sign.'),
-      nextRotationTime: timeOfStatus().optional().describe('When the next key begins to sign.'),
-      lastHandledRotateAt: lastHandledRotateAt().optional(),
-      conditions: conditions(
-        'KeyMaterialReady, Rotating and, computed from the first, Ready; Stalled when the owner must act.',
-      ),
-      keys: mapListOf('keyId', keyOfStatus(), 100).describe('Every key of the ring that still is somewhere.'),
-    })
-    .describe('What the controller reports of the ring. Only the controller writes it, and nothing is decided by it.'),
+  status: statusOf('ring', {
+    activeKeyId: text(43).optional().describe('The key that signs.'),
+    lastRotationTime: timeOfStatus().optional().describe('When the active key began to sign.'),
+    nextRotationTime: timeOfStatus().optional().describe('When the next key begins to sign.'),
+    lastHandledRotateAt: lastHandledRotateAt().optional(),
+    conditions: conditions(
+      'KeyMaterialReady, Rotating and, computed from the first, Ready; Stalled when the owner must act.',
+    ),
+    keys: mapListOf('keyId', keyOfStatus(), 100).describe('Every key of the ring that still is somewhere.'),
+  }),
   pending: ['KeyMaterialReady', 'Ready'],
 } as const satisfies KindDefinition;
 

@@ -2,6 +2,7 @@
 
 import type { ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
+import type { IdentityProviderStatus } from '../../admission/kinds/identity-provider.ts';
 import { withTime } from '../reconciling/status-conditions.ts';
 
 interface StatusFacts {
@@ -19,7 +20,7 @@ const STALLING = ['SecretTypeMismatch', 'SecretKeyMissing', 'InvalidCertificate'
 export function providerStatus(
   { object, conditions }: ProviderVerdict,
   { issuer, before, now }: StatusFacts,
-): Readonly<Record<string, unknown>> {
+): IdentityProviderStatus {
   const isStalled = conditions.some(
     ({ type, status, reason }) => (type === 'Accepted' && status === 'False') || STALLING.includes(reason),
   );
