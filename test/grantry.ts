@@ -108,7 +108,7 @@ export interface GrantryOptions {
   /** Default: mutual TLS is off. Its listener is on 127.0.0.1. */
   readonly mutualTls?: MtlsSettings;
   /** Default: that of grantry. */
-  readonly brand?: Brand;
+  readonly brand?: Partial<Brand>;
   /** Answers to a controller. */
   readonly replica?: ReplicaApi;
   /** The state of a users file. Default: none. */
@@ -305,7 +305,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const mutualTls = options.mutualTls && (await MutualTls.open({ settings: options.mutualTls, clock, log }));
   const server = assembleTokenServer({
     mutualTls,
-    brand: options.brand ?? OWN_BRAND,
+    brand: { ...OWN_BRAND, ...options.brand },
     settings: {
       issuer,
       trustedProxies: options.trustedProxies ?? [],

@@ -1,9 +1,10 @@
-// Every page in the languages that are not English, with a brand, as a person walks through them in Chromium: light and dark, narrow
+// Every page in the languages that are not English, with a brand and all that belongs to it, as a person walks through them in Chromium: light and dark, narrow
 // and wide. On a machine without a Chinese font the characters are boxes, of about the same width.
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { brandLogo } from '../../src/http/pages/brand-logo.ts';
+import { accentedStylesheet } from '../../src/http/pages/accent.ts';
+import { brandLogo } from '../../src/http/pages/brand.ts';
 import { GERMAN } from '../../src/http/pages/german.ts';
 import { SIMPLIFIED_CHINESE } from '../../src/http/pages/simplified-chinese.ts';
 import type { Texts } from '../../src/http/pages/texts.ts';
@@ -35,6 +36,9 @@ const NOTES = aResource({
   ],
 });
 const SCOPE = 'openid profile email groups notes.read offline_access';
+
+/** With hardly more contrast than is needed. */
+const STYLESHEET = accentedStylesheet({ light: '#df001a', dark: '#6b86ff' });
 
 /** The four looks of a page; axe judges both schemes and both widths. */
 const LOOKS = [
@@ -95,7 +99,13 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
         aClient({ uid: 'uid-of-stranger', clientId: 'stranger', admittedBy: 'baseline', redirectUris }),
       ],
       resources: [NOTES],
-      brand: { name: 'Corp', logo: await brandLogo(SVG) },
+      brand: {
+        name: 'Corp',
+        logo: await brandLogo(SVG),
+        stylesheet: STYLESHEET,
+        help: { url: 'https://help.example.com/', text: 'Hilfe bei der Anmeldung · 登录帮助' },
+        hasFooter: false,
+      },
     });
     onTestFinished(() => grantry.stop());
     await grantry.setProviders([anOidcProvider({ issuer: upstream.issuer, displayName: 'Corp 企业账号' })]);
@@ -182,6 +192,33 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
     }
     expect(new Set(titles.map((title) => title.split(' · ')[1]))).toEqual(new Set(['Corp']));
     expect(complaints.filter((complaint) => !/status of (400|403|404|422)/.test(complaint))).toEqual([]);
+  });
+
+  it('given accent colours → links, buttons and focus rings have that of the scheme, under the policy of the page', async () => {
+    const grantry = await brandedServer();
+    const page = await browser.newPage();
+    onTestFinished(() => page.close());
+    const complaints: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    await page.goto(`${grantry.issuer}/account`);
+    const computed = (selector: string, property: string): Promise<unknown> =>
+      page.evaluate(`getComputedStyle(document.querySelector('${selector}')).${property}`);
+    const look = async (colorScheme: 'light' | 'dark') => {
+      await page.emulateMedia({ colorScheme });
+      await page.getByRole('link', { name: /^Hilfe/ }).focus();
+      return [
+        await computed('main a', 'color'),
+        await computed('main a', 'outlineColor'),
+        await computed('button.primary', 'backgroundColor'),
+        await computed('button.primary', 'color'),
+      ];
+    };
+    const [light, dark] = ['rgb(223, 0, 26)', 'rgb(107, 134, 255)'];
+    expect(await look('light')).toEqual([light, light, light, 'rgb(255, 255, 255)']);
+    expect(await look('dark')).toEqual([dark, dark, dark, 'rgb(6, 33, 31)']);
+    await page.locator('button.primary').hover();
+    expect(await computed('button.primary', 'backgroundColor')).toBe('rgb(140, 161, 255)');
+    expect(complaints).toEqual([]);
   });
 
   it('given the logo by itself → none of its scripts runs', async () => {

@@ -62,6 +62,16 @@ it.each<[string, readonly string[], readonly string[]]>([
     [...MINIMAL, '--set', 'branding.logo.existingConfigMap=A_b'],
     ['existingConfigMap'],
   ],
+  ['an accent colour by its name', [...MINIMAL, '--set', 'branding.accentColor=teal'], ['accentColor']],
+  [
+    'an accent colour for one scheme',
+    [...MINIMAL, '--set', 'branding.accentColorDark=#a8c7fa'],
+    ['branding.accentColor', 'branding.accentColorDark'],
+  ],
+  ['help that is a script', [...MINIMAL, '--set', 'branding.help.url=javascript:a,branding.help.text=a'], ['url']],
+  ['help of two lines', [...MINIMAL, '--set-json', 'branding.help.text="a\\nb"'], ['text']],
+  ['help without a text', [...MINIMAL, '--set', 'branding.help.url=mailto:a@b.example'], ['branding.help.text']],
+  ['a footer that is a word', [...MINIMAL, '--set', 'branding.footer=off'], ['footer']],
   ['a webhook with a password', [...MINIMAL, '--set', 'webhook.url=https://a:b@siem.example.com'], ['url']],
   ['a webhook without TLS', [...MINIMAL, '--set', 'webhook.url=http://siem.example.com/a'], ['url']],
   [

@@ -10,6 +10,14 @@
 {{- if and .Values.users.initialUser .Values.users.existingSecret -}}
 {{- fail "users.initialUser and users.existingSecret are both set, and the first user is for an install without users: leave users.initialUser empty" -}}
 {{- end -}}
+{{- with .Values.branding -}}
+{{- if ne (empty .accentColor) (empty .accentColorDark) -}}
+{{- fail "branding.accentColor and branding.accentColorDark need each other: no colour has the contrast in both schemes of browsers" -}}
+{{- end -}}
+{{- if ne (empty (.help).url) (empty (.help).text) -}}
+{{- fail "branding.help.url and branding.help.text need each other" -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.server -}}
 {{- if and .autoscaling.enabled (not (kindIs "invalid" .replicas)) -}}
 {{- fail "server.replicas and server.autoscaling.enabled are both set: set server.replicas=null and server.autoscaling.minReplicas, or server.autoscaling.enabled=false" -}}

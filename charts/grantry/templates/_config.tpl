@@ -14,7 +14,14 @@
 {{- $_ := set $env "redisStrict" .strict -}}
 {{- end -}}
 {{- $_ := set $env "initialUser" .Values.users.initialUser -}}
-{{- $_ := set $env "brandName" .Values.branding.name -}}
+{{- with .Values.branding -}}
+{{- $_ := set $env "brandName" .name -}}
+{{- $_ := set $env "brandAccentColor" .accentColor -}}
+{{- $_ := set $env "brandAccentColorDark" .accentColorDark -}}
+{{- $_ := set $env "brandHelpUrl" (.help).url -}}
+{{- $_ := set $env "brandHelpText" (.help).text -}}
+{{- $_ := set $env "brandFooter" .footer -}}
+{{- end -}}
 {{- $_ := set $env "alertWebhookUrl" .Values.webhook.url -}}
 {{- with .Values.mtls -}}
 {{- $_ := set $env "mtlsUrl" .url -}}

@@ -2,7 +2,7 @@
 
 import { OWN_BRAND } from './brand.ts';
 import { type Html, html } from './html.ts';
-import { ICON, STYLESHEET } from './page-assets.ts';
+import { ICON } from './page-assets.ts';
 import type { PageFrame } from './page-frame.ts';
 
 /** One page inside the layout. */
@@ -25,14 +25,14 @@ export function layout({ frame, title, body }: PageContent): string {
     <meta name="color-scheme" content="light dark">
     <meta name="robots" content="noindex">
     <title>${title} · ${brand.name}</title>
-    <link rel="stylesheet" href="${basePath}${STYLESHEET.path}">
+    <link rel="stylesheet" href="${basePath}${brand.stylesheet.path}">
     <link rel="icon" type="${icon.contentType}" href="${basePath}${icon.path}">
   </head>
   <body>
     <header>${brandMark(frame)}</header>
     <main>${body}
     </main>
-    <footer>${texts.footer}</footer>
+    ${brand.hasFooter && html`<footer>${texts.footer}</footer>`}
   </body>
 </html>
 `.toString();

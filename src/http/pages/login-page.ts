@@ -1,5 +1,6 @@
 // The login page: the answer of /authorize to a browser that is not signed in, and of /login after a failed sign-in.
 
+import type { Brand } from './brand.ts';
 import { type Html, html } from './html.ts';
 import { isolated } from './isolated.ts';
 import { layout } from './layout.ts';
@@ -66,8 +67,16 @@ export function loginPage(facts: LoginPageFacts): string {
       ${facts.takesPasswords && passwordForm(facts)}
       ${facts.providers.map((provider) => providerForm(facts, provider))}
       ${!facts.takesPasswords && facts.providers.length === 0 && html`<p>${login.noWay}</p>`}
-      <p class="note">${login.note(facts.host)}</p>`,
+      ${helpLink(facts.frame.brand)}<p class="note">${login.note(facts.host)}</p>`,
   });
+}
+
+/** In a tab of its own, so that what was typed stays; a mail program leaves the page anyway. */
+function helpLink({ help }: Brand): Html | undefined {
+  if (help === undefined) return undefined;
+  const target = help.url.startsWith('https:') && html` target="_blank"`;
+  return html`<p class="note"><a href="${help.url}"${target} rel="noopener noreferrer"><bdi>${help.text}</bdi></a></p>
+      `;
 }
 
 /** Hidden fields of each form of the page. */

@@ -1,6 +1,6 @@
 // The list of HTML endpoints: the steps of a sign-in and of a sign-out, and the files that its pages link to.
 
-import { ICON, type PageAsset, STYLESHEET } from '../pages/page-assets.ts';
+import { ICON, type PageAsset } from '../pages/page-assets.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { authorizeEndpoint } from './authorize.ts';
 import { consentEndpoint } from './consent.ts';
@@ -22,7 +22,7 @@ export function pageEndpoints(flow: SignInFlow): readonly Endpoint[] {
     resumeEndpoint(flow),
     logoutEndpoint(flow),
     logoutConfirmEndpoint(flow),
-    assetEndpoint('stylesheet', STYLESHEET),
+    assetEndpoint('stylesheet', flow.brand.stylesheet),
     assetEndpoint('icon', ICON),
     ...(flow.brand.logo === undefined ? [] : [logoEndpoint(flow.brand.logo)]),
   ];

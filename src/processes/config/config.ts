@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../../admission/kinds/duration.ts';
 import { issuerFault } from '../../oauth/values/issuer.ts';
-import { BRAND_VARIABLES, type BrandSettings, brandSettings } from './brand-config.ts';
+import { BRAND_VARIABLES, type BrandSettings, brandFaults, brandSettings } from './brand-config.ts';
 import { CLUSTER_VARIABLES, type ClusterPlace, clusterPlace } from './cluster-config.ts';
 import { FETCH_VARIABLES, type FetchSettings, fetchSettings } from './fetch-config.ts';
 import { MTLS_VARIABLES, type MtlsSettings, mtlsFaults, mtlsSettings } from './mtls-config.ts';
@@ -241,7 +241,8 @@ export function readSettings({
   const isSet = (name: Variable) => given[name] !== undefined;
   const parsed = VARIABLES.safeParse(given);
   const missing = required.filter((name) => !isSet(name)).map((name) => `${name} is not set: ${NEEDED[name] ?? ''}`);
-  const all = [...faults, ...missing, ...redisFaults(isSet), ...mtlsFaults(isSet), ...webhookFaults(isSet, hasSecrets)];
+  const combined = [brandFaults(isSet), redisFaults(isSet), mtlsFaults(isSet), webhookFaults(isSet, hasSecrets)];
+  const all = [...faults, ...missing, ...combined.flat()];
   if (!parsed.success || all.length > 0) {
     const issues = parsed.error?.issues ?? [];
     const messages = issues.map(({ path, message }) => `${givenAs(String(path[0]) as Variable, flags)} ${message}`);

@@ -1,14 +1,21 @@
 // The brand of the configuration, with the logo read from its file once.
 
 import { open } from 'node:fs/promises';
-import { type Brand, OWN_BRAND } from '../../http/pages/brand.ts';
-import { BrandLogoError, brandLogo, LARGEST_LOGO } from '../../http/pages/brand-logo.ts';
+import { accentedStylesheet } from '../../http/pages/accent.ts';
+import { type Brand, BrandLogoError, brandLogo, LARGEST_LOGO, OWN_BRAND } from '../../http/pages/brand.ts';
 import type { BrandSettings } from '../config/brand-config.ts';
 import { StartError } from '../config/start-error.ts';
 
 /** The brand. @throws StartError for a file that cannot be read, or that is no logo */
-export async function openBrand({ name = OWN_BRAND.name, logoFile }: BrandSettings): Promise<Brand> {
-  return { name, logo: logoFile === undefined ? undefined : await logoIn(logoFile) };
+export async function openBrand(settings: BrandSettings): Promise<Brand> {
+  const { name = OWN_BRAND.name, logoFile, accent, help, hasFooter } = settings;
+  return {
+    name,
+    logo: logoFile === undefined ? undefined : await logoIn(logoFile),
+    stylesheet: accent === undefined ? OWN_BRAND.stylesheet : accentedStylesheet(accent),
+    help,
+    hasFooter,
+  };
 }
 
 async function logoIn(file: string): ReturnType<typeof brandLogo> {

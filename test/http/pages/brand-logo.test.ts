@@ -1,7 +1,7 @@
 // Which files are a logo that browsers can show.
 
 import { describe, expect, it } from 'vitest';
-import { BrandLogoError, brandLogo } from '../../../src/http/pages/brand-logo.ts';
+import { BrandLogoError, brandLogo } from '../../../src/http/pages/brand.ts';
 import { PNG, SVG } from './logos.ts';
 
 const bom = Buffer.from('\ufeff');

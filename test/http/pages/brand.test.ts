@@ -1,19 +1,24 @@
-// The brand of the operators on pages, and the answer with their logo.
+// The brand of the operators on pages, and the answers with their logo and their colours.
 
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type Brand, OWN_BRAND } from '../../../src/http/pages/brand.ts';
-import { brandLogo } from '../../../src/http/pages/brand-logo.ts';
+import { accentedStylesheet } from '../../../src/http/pages/accent.ts';
+import { type Brand, brandLogo, OWN_BRAND } from '../../../src/http/pages/brand.ts';
 import { type Grantry, startGrantry } from '../../grantry.ts';
 import { PNG, SVG } from './logos.ts';
 
-async function withBrand(brand: Brand | undefined, issuerPath = ''): Promise<Grantry> {
+async function withBrand(brand: Partial<Brand> | undefined, issuerPath = ''): Promise<Grantry> {
   return startGrantry({ clients: [], issuerPath, ...(brand && { brand }) });
+}
+
+async function pageAt(grantry: Grantry, path: string): Promise<string> {
+  return (await fetch(grantry.url(path), { headers: { accept: 'text/html' } })).text();
 }
 
 /** The title and the header of a page. */
 async function topOf(grantry: Grantry, path: string): Promise<{ title: string; header: string; icon: string }> {
-  const response = await fetch(grantry.url(path), { headers: { accept: 'text/html' } });
-  const page = await response.text();
+  const page = await pageAt(grantry, path);
   const part = (pattern: RegExp) => pattern.exec(page)?.[1] ?? '';
   return {
     title: part(/<title>(.*)<\/title>/),
@@ -62,5 +67,54 @@ describe('the brand of a page', () => {
       '/account',
     );
     expect([title, header]).toEqual(['Sign in · grantry', expect.stringContaining('alt="grantry"')]);
+  });
+
+  it('given none → the style sheet as it is in the sources, no link for help, and the footer', async () => {
+    const grantry = await withBrand(undefined);
+    const content = readFileSync(new URL('../../../src/http/pages/style.css', import.meta.url));
+    const path = `/assets/style.${createHash('sha256').update(content).digest('hex').slice(0, 16)}.css`;
+    for (const page of [await pageAt(grantry, '/account'), await pageAt(grantry, '/nowhere')]) {
+      expect(page).toContain(`<link rel="stylesheet" href="${path}">`);
+      expect(page).toContain('<footer>Authorization by grantry</footer>');
+      expect(page).not.toContain('<a ');
+    }
+    expect(Buffer.from(await (await fetch(grantry.url(path))).arrayBuffer())).toEqual(content);
+  });
+
+  it.each(['/account', '/authorize', '/nowhere'])(
+    'given accent colours → %s links to a style sheet with them, and no page to another',
+    async (path) => {
+      const stylesheet = accentedStylesheet({ light: '#0b57d0', dark: '#a8c7fa' });
+      const grantry = await withBrand({ stylesheet }, '/id');
+      const page = await pageAt(grantry, path);
+      expect(page.match(/<link rel="stylesheet" .*>/g)).toEqual([
+        `<link rel="stylesheet" href="/id${stylesheet.path}">`,
+      ]);
+      expect(page).not.toMatch(/<style|style=/);
+      const response = await fetch(grantry.url(stylesheet.path));
+      expect([response.status, response.headers.get('cache-control'), await response.text()]).toEqual([
+        200,
+        'public, max-age=31536000, immutable',
+        stylesheet.content,
+      ]);
+      expect((await fetch(grantry.url(OWN_BRAND.stylesheet.path))).status).toBe(404);
+    },
+  );
+
+  it.each([
+    ['https://help.example.com/?a=1&b=2', ' target="_blank"'],
+    ['mailto:help@example.com', ''],
+  ])('given help at %s → a link on the login page alone, as text, without a referrer', async (url, target) => {
+    const grantry = await withBrand({ help: { url, text: 'Help & <more>' } });
+    const href = url.replace('&', '&#38;');
+    const link = `<a href="${href}"${target} rel="noopener noreferrer"><bdi>Help &#38; &#60;more&#62;</bdi></a>`;
+    expect((await pageAt(grantry, '/account')).match(/<a .*<\/a>/g)).toEqual([link]);
+    expect(await pageAt(grantry, '/nowhere')).not.toContain('<a ');
+  });
+
+  it.each(['/account', '/authorize', '/nowhere'])('given no footer → none at %s', async (path) => {
+    const page = await pageAt(await withBrand({ hasFooter: false }), path);
+    expect(page).not.toContain('footer');
+    expect(page).not.toContain('Authorization by');
   });
 });

@@ -221,7 +221,7 @@ describe('the configuration', () => {
   it.each(['Corp', 'Ä', '登录 & Co', 'x'.repeat(60), '\u{1f511}'.repeat(60)])(
     'takes %s as the name of a brand',
     (name) => {
-      const brand = { name, logoFile: '/logo.svg' };
+      const brand = { name, logoFile: '/logo.svg', accent: undefined, help: undefined, hasFooter: true };
       const environment = { GRANTRY_BRAND_NAME: name, GRANTRY_BRAND_LOGO_FILE: '/logo.svg' };
       expect(readSettings({ environment })).toMatchObject({ brand });
     },
@@ -235,6 +235,95 @@ describe('the configuration', () => {
       expect(found[0]).toMatch(/^GRANTRY_BRAND_NAME /);
     },
   );
+
+  it('takes accent colours, help and the footer of a brand', () => {
+    const environment = {
+      GRANTRY_BRAND_ACCENT_COLOR: '#0B57d0',
+      GRANTRY_BRAND_ACCENT_COLOR_DARK: '#a8c7fa',
+      GRANTRY_BRAND_HELP_URL: 'https://help.example.com',
+      GRANTRY_BRAND_HELP_TEXT: '登录 & Hilfe',
+      GRANTRY_BRAND_FOOTER: 'off',
+    };
+    const accent = { light: '#0B57d0', dark: '#a8c7fa' };
+    const help = { url: 'https://help.example.com/', text: '登录 & Hilfe' };
+    expect(readSettings({ environment }).brand).toMatchObject({ accent, help, hasFooter: false });
+    const mail = { GRANTRY_BRAND_HELP_URL: 'mailto:help@example.com', GRANTRY_BRAND_HELP_TEXT: 'x'.repeat(100) };
+    expect(readSettings({ environment: mail }).brand.help?.url).toBe('mailto:help@example.com');
+  });
+
+  it.each([
+    ['GRANTRY_BRAND_ACCENT_COLOR', '', 'is not a colour as #rrggbb, such as #0f5f5c'],
+    ['GRANTRY_BRAND_ACCENT_COLOR', '0f5f5c', 'is not a colour as #rrggbb, such as #0f5f5c'],
+    ['GRANTRY_BRAND_ACCENT_COLOR', '#05c', 'is not a colour as #rrggbb, such as #0f5f5c'],
+    ['GRANTRY_BRAND_ACCENT_COLOR', '#0f5f5cff', 'is not a colour as #rrggbb, such as #0f5f5c'],
+    ['GRANTRY_BRAND_ACCENT_COLOR', '#0f5f5c;}', 'is not a colour as #rrggbb, such as #0f5f5c'],
+    ['GRANTRY_BRAND_ACCENT_COLOR', 'teal', 'is not a colour as #rrggbb, such as #0f5f5c'],
+    [
+      'GRANTRY_BRAND_ACCENT_COLOR',
+      '#e2001a',
+      'has a contrast of 4.39:1 with shaded parts of the card (#edf3f1) in the light scheme, and needs 4.5:1: choose a darker colour',
+    ],
+    [
+      'GRANTRY_BRAND_ACCENT_COLOR_DARK',
+      '#0f5f5c',
+      'has a contrast of 1.95:1 with shaded parts of the card (#202b29) in the dark scheme, and needs 4.5:1: choose a lighter colour',
+    ],
+    [
+      'GRANTRY_BRAND_HELP_URL',
+      'help.example.com',
+      'is not an https or mailto address without a user name and password',
+    ],
+    [
+      'GRANTRY_BRAND_HELP_URL',
+      'http://help.example',
+      'is not an https or mailto address without a user name and password',
+    ],
+    [
+      'GRANTRY_BRAND_HELP_URL',
+      'javascript:alert(1)',
+      'is not an https or mailto address without a user name and password',
+    ],
+    [
+      'GRANTRY_BRAND_HELP_URL',
+      'data:text/html,a',
+      'is not an https or mailto address without a user name and password',
+    ],
+    ['GRANTRY_BRAND_HELP_URL', 'mailto:', 'is not an https or mailto address without a user name and password'],
+    [
+      'GRANTRY_BRAND_HELP_URL',
+      'https://a@help.example',
+      'is not an https or mailto address without a user name and password',
+    ],
+    [
+      'GRANTRY_BRAND_HELP_URL',
+      'https://:b@help.example',
+      'is not an https or mailto address without a user name and password',
+    ],
+    ['GRANTRY_BRAND_HELP_URL', `https://help.example/${'x'.repeat(980)}`, 'has more than 1000 characters'],
+    ['GRANTRY_BRAND_HELP_TEXT', '', 'is not a text of 1 to 100 characters without controls'],
+    ['GRANTRY_BRAND_HELP_TEXT', 'a\nb', 'is not a text of 1 to 100 characters without controls'],
+    ['GRANTRY_BRAND_HELP_TEXT', 'x'.repeat(101), 'is not a text of 1 to 100 characters without controls'],
+    ['GRANTRY_BRAND_FOOTER', 'false', 'is neither on nor off'],
+  ])('refuses %s=%j with the sentence about it, and no other', (name, value, sentence) => {
+    const fitting = {
+      GRANTRY_BRAND_ACCENT_COLOR: '#0b57d0',
+      GRANTRY_BRAND_ACCENT_COLOR_DARK: '#a8c7fa',
+      GRANTRY_BRAND_HELP_URL: 'https://help.example.com',
+      GRANTRY_BRAND_HELP_TEXT: 'Help',
+    };
+    expect(faults({ ...fitting, [name]: value })).toEqual([`${name} ${sentence}`]);
+  });
+
+  it.each([
+    ['GRANTRY_BRAND_ACCENT_COLOR', '#0b57d0', 'GRANTRY_BRAND_ACCENT_COLOR_DARK'],
+    ['GRANTRY_BRAND_ACCENT_COLOR_DARK', '#a8c7fa', 'GRANTRY_BRAND_ACCENT_COLOR'],
+    ['GRANTRY_BRAND_HELP_URL', 'https://help.example.com', 'GRANTRY_BRAND_HELP_TEXT'],
+    ['GRANTRY_BRAND_HELP_TEXT', 'Help', 'GRANTRY_BRAND_HELP_URL'],
+  ])('refuses %s=%s without %s', (name, value, other) => {
+    const found = faults({ [name]: value });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatch(new RegExp(`^(${name} and ${other}|${other} and ${name}) need each other`));
+  });
 
   it('is documented variable by variable, with default and meaning', () => {
     const page = readFileSync(new URL('../../../docs/reference/configuration.md', import.meta.url), 'utf8');
