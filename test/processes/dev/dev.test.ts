@@ -409,12 +409,14 @@ describe('a change of the folder', () => {
     const first = await metrics();
     expect(first).toContain('grantry_registry_clients{state="admitted"} 1\n');
     expect(first).toContain('grantry_registry_clients{state="refused"} 1\n');
-    expect(first).toContain('grantry_registry_swap_duration_seconds_count 1\n');
+    // The keys and secrets of the first start may be one change or more by then.
+    const swaps = (text: string) => Number(text.match(/^grantry_registry_swap_duration_seconds_count (\d+)$/m)?.[1]);
+    expect(swaps(first)).toBeGreaterThanOrEqual(1);
     await writeFile(join(folder, 'odd.yaml'), machineClient('odd'));
     await grantry.printed(/ default\.odd is accepted/);
     const second = await metrics();
     expect(second).toContain('grantry_registry_clients{state="refused"} 0\n');
-    expect(second).toMatch(/grantry_registry_swap_duration_seconds_count [2-9]\n/);
+    expect(swaps(second)).toBeGreaterThan(swaps(first));
   });
 
   it('that breaks a file keeps its last good state and names file, document, line and field', async () => {
