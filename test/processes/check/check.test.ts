@@ -1,9 +1,12 @@
+// What `grantry check` prints and how it ends. Most tests check in this process; the last block starts the program.
+
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../../src/login/local/local-users.ts';
+import { type CheckInput, checkPaths } from '../../../src/processes/check/check.ts';
 import { type CheckOptions, check } from '../../../src/processes/check/check-in-thread.ts';
 import { folderOfTest, machineClient } from '../../manifests/a-folder.ts';
 import { endProcesses, grantry } from '../grantry-process.ts';
@@ -20,22 +23,46 @@ spec:
   allow: {scopes: ['**']}
 `;
 
+/** The output, the error output and the exit code for these paths, seen from `cwd`. */
+async function checked(
+  paths: readonly string[],
+  { cwd, ...options }: Partial<CheckInput> & { readonly cwd?: string } = {},
+) {
+  const before = process.cwd();
+  if (cwd !== undefined) process.chdir(cwd);
+  try {
+    const { code, stdout, stderr } = await checkPaths({
+      paths,
+      format: 'text',
+      policies: undefined,
+      namespace: undefined,
+      strict: false,
+      stdin: '',
+      now: Date.now(),
+      ...options,
+    });
+    return { code, output: stdout, errors: stderr };
+  } finally {
+    process.chdir(before);
+  }
+}
+
 describe('grantry check', () => {
   it('ends with 0 for manifests without a fault, files and folders alike', async () => {
     const folder = await folderOfTest({
       'a.yaml': machineClient('a'),
       'sub/b.json': JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } }),
     });
-    expect(await grantry(['check', folder])).toMatchObject({ code: 0, errors: '' });
-    expect(await grantry(['check', join(folder, 'a.yaml'), join(folder, 'sub')])).toMatchObject({ code: 0 });
+    expect(await checked([folder])).toMatchObject({ code: 0, errors: '' });
+    expect(await checked([join(folder, 'a.yaml'), join(folder, 'sub')])).toMatchObject({ code: 0 });
     for (const example of ['quickstart', 'credentials']) {
-      expect(await grantry(['check', `examples/${example}`])).toMatchObject({ code: 0 });
+      expect(await checked([`examples/${example}`])).toMatchObject({ code: 0 });
     }
   });
 
   it('ends with 1 for a fault and prints file, line, document, field and reason', async () => {
     const folder = await folderOfTest({ 'a.yaml': `---\n${WRONG_SCOPE}` });
-    const { code, output } = await grantry(['check', 'a.yaml'], { cwd: folder });
+    const { code, output } = await checked(['a.yaml'], { cwd: folder });
     expect(code).toBe(1);
     expect(output).toMatch(/^a\.yaml:10 \(document 1, spec\.scopes\[1\]\): PolicyViolation: /);
   });
@@ -46,12 +73,12 @@ describe('grantry check', () => {
       'a.yaml': `apiVersion: v1\nkind: "Foo${odd}"\n`,
       'b\n::error::\x1b[31m.yaml': `apiVersion: grantry.dev/v1alpha1\nkind: "Foo${odd}"\n`,
     });
-    for (const format of ['text', 'github']) {
-      const { output } = await grantry(['check', '.', '--format', format], { cwd: folder });
+    for (const format of ['text', 'github'] as const) {
+      const { output } = await checked(['.'], { cwd: folder, format });
       expect(output).not.toMatch(/[^\P{C}\n]|[\p{Zl}\p{Zp}]|^::error::/mu);
       expect(output).toContain('\\u{1b}');
     }
-    const { errors } = await grantry(['check', 'no\n::error::'], { cwd: folder });
+    const { errors } = await checked(['no\n::error::'], { cwd: folder });
     expect(errors).not.toMatch(/^::error/m);
   });
 
@@ -61,15 +88,15 @@ describe('grantry check', () => {
       ' ::error::b.yaml': 'kind: A\n',
       'c##[add-mask]##vso[task.x].yaml': 'kind: A\n',
     });
-    const { output } = await grantry(['check', '.'], { cwd: folder });
+    const { output } = await checked(['.'], { cwd: folder });
     expect(output).toMatch(/^\.\/::error::a\.yaml:1 /m);
     expect(output).toMatch(/^\.\/ ::error::b\.yaml:1 /m);
     expect(output).toMatch(/^c#\\u\{23\}\[add-mask\]/m);
-    const json = await grantry(['check', '.', '--format', 'json'], { cwd: folder });
+    const json = await checked(['.'], { cwd: folder, format: 'json' });
     expect(JSON.parse(json.output).faults).toContainEqual(
       expect.objectContaining({ file: 'c##[add-mask]##vso[task.x].yaml' }),
     );
-    const { errors } = await grantry(['check', '::no', '##[debug]'], { cwd: folder });
+    const { errors } = await checked(['::no', '##[debug]'], { cwd: folder });
     for (const line of [...output.split('\n'), ...json.output.split('\n'), ...errors.split('\n')]) {
       expect(line).not.toMatch(/^\s*::|##\w*\[/);
     }
@@ -113,7 +140,7 @@ describe('grantry check', () => {
   it('reads a bare list of users as grantry server does, with the line of its fault', async () => {
     const passwordHash = await hashPassword('correct horse');
     const sound = await folderOfTest({ 'users.yaml': `- username: ada\n  passwordHash: ${passwordHash}\n` });
-    const { code, output, errors } = await grantry(['check', join(sound, 'users.yaml')]);
+    const { code, output, errors } = await checked([join(sound, 'users.yaml')]);
     expect([code, output, errors]).toEqual([0, '0 clients, 0 signing keys, 0 policies, 1 user: no faults.\n', '']);
     const faulty = await folderOfTest({
       'people.yaml': `- username: ada\n  passwordHash: ${passwordHash}\n- username: bob\n  passwordHash: hunter2\n`,
@@ -121,7 +148,7 @@ describe('grantry check', () => {
       'yes.yaml': `- username: ada\n  passwordHash: ${passwordHash}\n  disabled: yes\n`,
       'two.yaml': `- username: ada\n  passwordHash: ${passwordHash}\n---\n${machineClient('a')}`,
     });
-    const json = await grantry(['check', '.', '--format', 'json'], { cwd: faulty });
+    const json = await checked(['.'], { cwd: faulty, format: 'json' });
     expect(JSON.parse(json.output).faults).toMatchObject([
       { file: 'people.yaml', line: 4, reason: 'InvalidUsers' },
       { file: 'two.yaml', line: 1, reason: 'InvalidUsers' },
@@ -133,13 +160,13 @@ describe('grantry check', () => {
 
   it('a list of anything else is no Kubernetes object', async () => {
     const folder = await folderOfTest({ 'a.yaml': '- name: web\n' });
-    const { output } = await grantry(['check', '.', '--format', 'json'], { cwd: folder });
+    const { output } = await checked(['.'], { cwd: folder, format: 'json' });
     expect(JSON.parse(output).faults).toMatchObject([{ file: 'a.yaml', reason: 'InvalidManifest' }]);
   });
 
   it('refuses unknown fields as kubectl does, wherever they are', async () => {
     const folder = await folderOfTest({ 'a.yaml': machineClient('a', '  scope: [a]\n  tokens: {lifetime: 5m}\n') });
-    const { code, output } = await grantry(['check', folder, '--format', 'json']);
+    const { code, output } = await checked([folder], { format: 'json' });
     expect(code).toBe(1);
     expect(JSON.parse(output).faults).toMatchObject([
       { field: 'spec.scope', line: 7, reason: 'InvalidManifest' },
@@ -149,7 +176,7 @@ describe('grantry check', () => {
 
   it('prints JSON that names each fault and what was checked', async () => {
     const folder = await folderOfTest({ 'a.yaml': WRONG_SCOPE, 'b.yaml': 'a: [' });
-    const { output } = await grantry(['check', '.', '--format', 'json'], { cwd: folder });
+    const { output } = await checked(['.'], { cwd: folder, format: 'json' });
     expect(JSON.parse(output)).toMatchObject({
       faults: [
         { file: 'a.yaml', document: 1, line: 9, field: 'spec.scopes[1]', reason: 'PolicyViolation' },
@@ -161,29 +188,29 @@ describe('grantry check', () => {
 
   it('prints workflow commands for GitHub, escaped', async () => {
     const folder = await folderOfTest({ 'a,b.yaml': WRONG_SCOPE });
-    const { output } = await grantry(['check', '.', '--format', 'github'], { cwd: folder });
+    const { output } = await checked(['.'], { cwd: folder, format: 'github' });
     expect(output).toMatch(
       /^::error file=a%2Cb\.yaml,line=9,title=PolicyViolation::spec\.scopes\[1\]: .*other\/read%25.*\n$/,
     );
   });
 
   it('reads standard input as -', async () => {
-    const { code, output } = await grantry(['check', '-'], { stdin: WRONG_SCOPE });
+    const { code, output } = await checked(['-'], { stdin: WRONG_SCOPE });
     expect(code).toBe(1);
     expect(output).toMatch(/^<stdin>:9 /);
-    expect(await grantry(['check', '-'], { stdin: machineClient('a') })).toMatchObject({ code: 0 });
+    expect(await checked(['-'], { stdin: machineClient('a') })).toMatchObject({ code: 0 });
   });
 
   it('judges by the policies of another folder', async () => {
     const folder = await folderOfTest({ 'a.yaml': WRONG_SCOPE });
     const policies = await folderOfTest({ 'p.yaml': POLICY });
-    expect(await grantry(['check', folder, '--policies', policies])).toMatchObject({ code: 0 });
+    expect(await checked([folder], { policies })).toMatchObject({ code: 0 });
   });
 
   it('takes for granted what the files do not hold', async () => {
     const existing = machineClient('a', '  auth: {clientSecret: {source: Existing, secretName: elsewhere}}\n');
     const folder = await folderOfTest({ 'a.yaml': existing });
-    expect(await grantry(['check', folder])).toMatchObject({ code: 0 });
+    expect(await checked([folder])).toMatchObject({ code: 0 });
   });
 
   it('names what an accepted client waits for, unless the files hold it', async () => {
@@ -191,15 +218,15 @@ describe('grantry check', () => {
     const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: elsewhere}\n';
     const value = `stringData: {client-secret: ${'x'.repeat(32)}}\n`;
     const folder = await folderOfTest({ 'a.yaml': existing, 'b.yaml': machineClient('b') });
-    const { code, output } = await grantry(['check', folder]);
+    const { code, output } = await checked([folder]);
     expect([code, output.split('\n')[0]]).toEqual([0, 'default.a waits for the Secret "elsewhere"']);
-    const json = await grantry(['check', folder, '--format', 'json']);
+    const json = await checked([folder], { format: 'json' });
     expect(JSON.parse(json.output).waiting).toEqual([
       { clientId: 'default.a', kind: 'Secret', namespace: 'default', name: 'elsewhere' },
     ]);
-    expect((await grantry(['check', folder, '--format', 'github'])).output).toMatch(/^::notice file=.*elsewhere/);
+    expect((await checked([folder], { format: 'github' })).output).toMatch(/^::notice file=.*elsewhere/);
     const complete = await folderOfTest({ 'a.yaml': existing, 's.yaml': secret + value });
-    expect((await grantry(['check', complete])).output).not.toContain('waits');
+    expect((await checked([complete])).output).not.toContain('waits');
   });
 
   it('given the release namespace → objects that count only there, and those that never count there, are faults elsewhere and here', async () => {
@@ -215,8 +242,8 @@ describe('grantry check', () => {
       'release.yaml': every('auth').join('---\n'),
       'team.yaml': every('team').join('---\n'),
     });
-    const faults = async (...args: readonly string[]) => {
-      const { output } = await grantry(['check', '.', '--format', 'json', ...args], { cwd: folder });
+    const faults = async (namespace?: string) => {
+      const { output } = await checked(['.'], { cwd: folder, format: 'json', namespace });
       const found = JSON.parse(output).faults as readonly {
         file: string;
         document: number;
@@ -227,7 +254,7 @@ describe('grantry check', () => {
     };
     expect(await faults()).toEqual([]);
     const named = expect.stringContaining('only in auth,');
-    expect(await faults('--namespace', 'auth')).toEqual([
+    expect(await faults('auth')).toEqual([
       ['release.yaml', 3, 'NamespaceReserved', expect.any(String)],
       ['release.yaml', 4, 'NamespaceReserved', expect.any(String)],
       ['team.yaml', 1, 'NamespaceNotHonoured', named],
@@ -240,8 +267,8 @@ describe('grantry check', () => {
       await folderOfTest({ 'empty.yaml': '# nothing\n' }),
       await folderOfTest({ 'a.yaml': machineClient('a') }),
     ];
-    for (const format of ['text', 'json']) {
-      const { code, errors } = await grantry(['check', full, empty, '--format', format]);
+    for (const format of ['text', 'json'] as const) {
+      const { code, errors } = await checked([full, empty], { format });
       expect([code, errors]).toEqual([0, `grantry check: warning: ${empty}: no manifests found\n`]);
     }
   });
@@ -255,7 +282,7 @@ describe('grantry check', () => {
       'p.yaml': POLICY.replace("{scopes: ['**']}", `{clientIds: ['${variable}_*', '${variable}-*']}`),
       'q.yaml': [ofTwo.replace("{scopes: ['**']}", '{clientIds: [shared]}'), gold('a'), gold('b')].join('---\n'),
     });
-    const text = await grantry(['check', '.'], { cwd: folder });
+    const text = await checked(['.'], { cwd: folder });
     expect([text.code, ...text.output.split('\n')]).toEqual([
       0,
       expect.stringMatching(/^p\.yaml:6 \(document 1, spec\.allow\.clientIds\[1\]\): warning: AmbiguousClientIds: /),
@@ -263,12 +290,12 @@ describe('grantry check', () => {
       '0 clients, 0 signing keys, 2 policies: no faults, 2 warnings.',
       '',
     ]);
-    const json = await grantry(['check', join(folder, 'q.yaml'), '--format', 'json']);
+    const json = await checked([join(folder, 'q.yaml')], { format: 'json' });
     expect(JSON.parse(json.output)).toMatchObject({
       faults: [],
       warnings: [{ line: 6, field: 'spec.allow.clientIds[0]', reason: 'AmbiguousClientIds' }],
     });
-    const github = await grantry(['check', 'p.yaml', '--format', 'github'], { cwd: folder });
+    const github = await checked(['p.yaml'], { cwd: folder, format: 'github' });
     expect(github.output).toMatch(
       /^::warning file=p\.yaml,line=6,title=AmbiguousClientIds::spec\.allow\.clientIds\[1\]: [^\n]*\n$/,
     );
@@ -281,14 +308,14 @@ describe('grantry check', () => {
       'client.yaml': machineClient('a', referring),
       'notes.yaml': 'apiVersion: grantry.dev/v1alpha1\nkind: ProtectedResource\nmetadata: {name: notes}\nspec: {}\n',
     });
-    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const { code, output } = await checked(['.'], { cwd: folder });
     expect([code, ...output.split('\n')]).toEqual([
       0,
       expect.stringMatching(/^client\.yaml:\d+ \(document 1, spec\.resources\[1\]\): warning: ResourceNotGranted: /),
       '1 client, 0 signing keys, 0 policies, 1 resource: no faults, 1 warning.',
       '',
     ]);
-    const json = JSON.parse((await grantry(['check', '.', '--format', 'json'], { cwd: folder })).output);
+    const json = JSON.parse((await checked(['.'], { cwd: folder, format: 'json' })).output);
     expect(json).toMatchObject({
       faults: [],
       warnings: [{ reason: 'ResourceNotGranted' }],
@@ -308,7 +335,7 @@ describe('grantry check', () => {
       'corp.yaml': provider,
       'users.yaml': users,
     });
-    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const { code, output } = await checked(['.'], { cwd: folder });
     expect([code, ...output.split('\n')]).toEqual([
       0,
       expect.stringMatching(
@@ -318,7 +345,7 @@ describe('grantry check', () => {
       '1 client, 0 signing keys, 0 policies, 1 identity provider: no faults, 2 warnings.',
       '',
     ]);
-    const alone = await grantry(['check', 'client.yaml'], { cwd: folder });
+    const alone = await checked(['client.yaml'], { cwd: folder });
     expect(alone.output).toBe('1 client, 0 signing keys, 0 policies: no faults.\n');
   });
 
@@ -330,7 +357,7 @@ describe('grantry check', () => {
       'bad.yaml': provider('local', 'git.example', 'there'),
       'secret.yaml': 'apiVersion: v1\nkind: Secret\nmetadata: {name: there}\nstringData: {client-id: a}\n',
     });
-    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const { code, output } = await checked(['.'], { cwd: folder });
     expect([code, output.split('\n').slice(0, -1)]).toEqual([
       1,
       [
@@ -350,7 +377,7 @@ spec:
   resource: https://Notes.example.com
 `,
     });
-    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const { code, output } = await checked(['.'], { cwd: folder });
     expect([code, output.split('\n')[0]]).toEqual([
       1,
       expect.stringMatching(/^notes\.yaml:5 \(document 1, spec\.resource\): InvalidResource: /),
@@ -363,7 +390,7 @@ spec:
       'a.yaml': revoked('a', '9999-01-31T12:00:00Z'),
       'b.yaml': revoked('b', '2026-01-31T12:00:00Z'),
     });
-    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const { code, output } = await checked(['.'], { cwd: folder });
     expect([code, ...output.split('\n')]).toEqual([
       0,
       expect.stringMatching(
@@ -379,8 +406,8 @@ spec:
     const waiting = machineClient('b', '  auth: {clientSecret: {source: Existing, secretName: own}}\n');
     const folder = await folderOfTest({ 'warned/a.yaml': revoked, 'waiting/b.yaml': waiting, 'empty/c.txt': '' });
     for (const [path, code] of Object.entries({ warned: 1, waiting: 0, empty: 1 })) {
-      expect([path, (await grantry(['check', path], { cwd: folder })).code]).toEqual([path, 0]);
-      expect([path, (await grantry(['check', '--strict', path], { cwd: folder })).code]).toEqual([path, code]);
+      expect([path, (await checked([path], { cwd: folder })).code]).toEqual([path, 0]);
+      expect([path, (await checked([path], { cwd: folder, strict: true })).code]).toEqual([path, code]);
     }
   });
 
@@ -394,7 +421,7 @@ spec:
       'shape.yaml': machineClient('odd', '  displayNmae: x\n  scopes: 5\n'),
       'provider.yaml': provider,
     });
-    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const { code, output } = await checked(['.'], { cwd: folder });
     expect(code).toBe(1);
     const found = output.match(/^\S+ \(document 1, [^)]+\): \w+/gm);
     expect(found).toEqual([
@@ -413,7 +440,7 @@ spec:
       'policy.yaml': `${POLICY}  allows: {}\n`,
       'client.yaml': machineClient('job', '  scopes: [other/read]\n'),
     });
-    const { output } = await grantry(['check', '.'], { cwd: folder });
+    const { output } = await checked(['.'], { cwd: folder });
     expect(output).toMatch(/^policy\.yaml:\d+ \(document 1, spec\.allows\): InvalidManifest: .*\n.*: 1 fault\.$/m);
   });
 
@@ -424,7 +451,7 @@ spec:
       'a.yaml': provider('a', '9999-01-31T12:00:00Z'),
       'b.yaml': provider('b', '2026-01-31T12:00:00Z'),
     });
-    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const { code, output } = await checked(['.'], { cwd: folder });
     const warnings = output.split('\n').filter((line) => line.includes('warning: '));
     expect([code, ...warnings]).toEqual([
       0,
@@ -444,7 +471,7 @@ spec:
       'secret.yaml': `apiVersion: v1\nkind: Secret\ntype: grantry.dev/users\nmetadata: {name: u}\nstringData:\n  users.yaml: |\n${list.replaceAll(/^/gm, '    ')}`,
       'users.yaml': list,
     });
-    const { code, output } = await grantry(['check', '.'], { cwd: folder });
+    const { code, output } = await checked(['.'], { cwd: folder });
     const named = 'warning: RevokeTokensBeforeInFuture';
     expect([code, ...output.split('\n')]).toEqual([
       0,
@@ -465,7 +492,7 @@ spec:
       'u.yaml':
         'apiVersion: v1\nkind: Secret\ntype: grantry.dev/users\nmetadata: {name: u}\nstringData: {users.yaml: "[{}]"}\n',
     });
-    const { output } = await grantry(['check', '.', '--format', 'json'], { cwd: folder });
+    const { output } = await checked(['.'], { cwd: folder, format: 'json' });
     expect(JSON.parse(output).faults).toMatchObject([
       { file: 'k.yaml', field: 'spec.algorithm', reason: 'InvalidManifest' },
       { file: 'u.yaml', reason: 'InvalidUsers' },
@@ -473,6 +500,37 @@ spec:
   });
 
   it('ends with 2 for a path that is not there', async () => {
-    expect(await grantry(['check', 'nowhere.yaml'])).toMatchObject({ code: 2, output: '' });
+    expect(await checked(['nowhere.yaml'])).toMatchObject({ code: 2, output: '' });
+  });
+});
+
+describe('the program grantry check', () => {
+  it('given a file and a folder without a fault → exit code 0, the counts on standard output', async () => {
+    const folder = await folderOfTest({ 'a.yaml': machineClient('a'), 'sub/b.yaml': machineClient('b') });
+    expect(await grantry(['check', 'a.yaml', 'sub'], { cwd: folder })).toEqual({
+      code: 0,
+      output: '2 clients, 0 signing keys, 0 policies: no faults.\n',
+      errors: '',
+    });
+  });
+
+  it('given a fault on standard input, which only --namespace makes one → exit code 1, file and reason', async () => {
+    const stdin =
+      'apiVersion: grantry.dev/v1alpha1\nkind: SigningKey\nmetadata: {name: k, namespace: team}\nspec: {}\n';
+    const { code, output } = await grantry(['check', '-', '--namespace', 'auth'], { stdin });
+    expect([code, output]).toEqual([1, expect.stringMatching(/^<stdin>:\d+ .*: NamespaceNotHonoured: /)]);
+  });
+
+  it('given --policies that allow all, --strict and a warning → exit code 1, JSON without a fault', async () => {
+    const folder = await folderOfTest({ 'a.yaml': `${WRONG_SCOPE}  revokeTokensBefore: "9999-01-31T12:00:00Z"\n` });
+    const policies = await folderOfTest({ 'p.yaml': POLICY });
+    const { code, output } = await grantry(['check', folder, '--policies', policies, '--strict', '--format', 'json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(output)).toMatchObject({ faults: [], warnings: [{ reason: 'RevokeTokensBeforeInFuture' }] });
+  });
+
+  it('given a path that does not exist → exit code 2, nothing on standard output, the path on standard error', async () => {
+    const { code, output, errors } = await grantry(['check', 'nowhere.yaml']);
+    expect([code, output, errors]).toEqual([2, '', expect.stringContaining('nowhere.yaml')]);
   });
 });
