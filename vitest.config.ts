@@ -8,6 +8,8 @@ const temporary = mkdtempSync(join(tmpdir(), 'grantry-tests-'));
 // Some programs of tests run as another user, and pass through it.
 chmodSync(temporary, 0o711);
 process.env.TMPDIR = temporary;
+// The workers and the programs that tests start share what Node has compiled.
+process.env.NODE_COMPILE_CACHE = join(temporary, 'compiled');
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 3 }));
 
 // `fast` opens no socket; `servers` runs grantry over real HTTP; `redis` starts redis-server; `cluster` starts a
