@@ -9,12 +9,14 @@ import { z } from 'zod';
 import type { KindDefinition } from '../src/admission/kinds/crd.ts';
 import { IDENTITY_PROVIDER_CRD } from '../src/admission/kinds/identity-provider.ts';
 import { API_VERSION, CEL, cel } from '../src/admission/kinds/manifest.ts';
+import { PROTECTED_RESOURCE_CRD } from '../src/admission/kinds/protected-resource.ts';
 import { SIGNING_KEY_CRD } from '../src/admission/kinds/signing-key.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const [GROUP = '', VERSION = ''] = API_VERSION.split('/');
 const KINDS: Readonly<Record<string, KindDefinition>> = {
   'identity-provider.ts': IDENTITY_PROVIDER_CRD,
+  'protected-resource.ts': PROTECTED_RESOURCE_CRD,
   'signing-key.ts': SIGNING_KEY_CRD,
 };
 

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { NAMESPACE_VARIABLE } from './glob.ts';
 import {
   API_VERSION,
+  cel,
   className,
   duration,
   fieldsOf,
@@ -82,19 +83,29 @@ const labelValue = () => text(63);
 
 const requirement = (object: MakeObject) =>
   object({
-    key: text(317),
-    operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-    values: setOf(labelValue(), 64).default([]),
-  }).refine(({ operator, values }) => (operator === 'In' || operator === 'NotIn') === values.length > 0, {
-    error: 'needs values for In and NotIn, and none for Exists and DoesNotExist',
-  });
+    key: text(317).describe('The label.'),
+    operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('How the label is compared.'),
+    values: setOf(labelValue(), 64).default([]).describe('For In and NotIn, and only for them.'),
+  })
+    .refine(({ operator, values }) => (operator === 'In' || operator === 'NotIn') === values.length > 0, {
+      error: 'needs values for In and NotIn, and none for Exists and DoesNotExist',
+    })
+    .meta(
+      cel(
+        "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+        'needs values for In and NotIn, and none for Exists and DoesNotExist',
+      ),
+    )
+    .describe('One requirement, as in Kubernetes.');
 
 /** A metav1.LabelSelector of namespaces. */
 export const namespaceSelector = (object: MakeObject) =>
   object({
-    matchLabels: mapOf(labelValue(), 32).default({}),
-    matchExpressions: listOf(requirement(object), 32).default([]),
-  });
+    matchLabels: mapOf(labelValue(), 32).default({}).describe('Labels and the values they must have.'),
+    matchExpressions: listOf(requirement(object), 32).default([]).describe('Further requirements.'),
+  }).describe(
+    'The namespaces, by their labels; kubernetes.io/metadata.name is the name. {} selects all. Everything given must hold.',
+  );
 
 function clientPolicy(unknownFields: UnknownFields) {
   const object = objectsWith(unknownFields);

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import type { SourceObject } from '../../admission/kinds/manifest.ts';
+import type { ProtectedResourceStatus } from '../../admission/kinds/protected-resource.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
 import { admitPolicies } from '../../admission/policies/admit-policies.ts';
 import type { OwnerOf } from '../../admission/policies/policy-violations.ts';
@@ -219,7 +220,7 @@ interface StatusFacts {
 function resourceStatus(
   { object, identifier, resource, conditions }: ResourceVerdict,
   { issuer, before, now }: StatusFacts,
-): Readonly<Record<string, unknown>> {
+): ProtectedResourceStatus {
   const refused = conditions.find(({ type, status }) => type === 'Accepted' && status === 'False');
   const unready = conditions.find(({ type, status }) => type === 'Ready' && status !== 'True');
   // Only the owner can fix what is refused; all else comes by itself.
