@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
+import { CLIENT_POLICY_CRD } from '../src/admission/kinds/client-policy.ts';
 import type { KindDefinition } from '../src/admission/kinds/crd.ts';
 import { IDENTITY_PROVIDER_CRD } from '../src/admission/kinds/identity-provider.ts';
 import { API_VERSION, CEL, cel } from '../src/admission/kinds/manifest.ts';
@@ -15,6 +16,7 @@ import { SIGNING_KEY_CRD } from '../src/admission/kinds/signing-key.ts';
 const ROOT = join(import.meta.dirname, '..');
 const [GROUP = '', VERSION = ''] = API_VERSION.split('/');
 const KINDS: Readonly<Record<string, KindDefinition>> = {
+  'client-policy.ts': CLIENT_POLICY_CRD,
   'identity-provider.ts': IDENTITY_PROVIDER_CRD,
   'protected-resource.ts': PROTECTED_RESOURCE_CRD,
   'signing-key.ts': SIGNING_KEY_CRD,

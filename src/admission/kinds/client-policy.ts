@@ -1,17 +1,17 @@
 // The ClientPolicy resource: shape, bounds, and the built-in policies. policy.ts decides what they permit.
 
 import { z } from 'zod';
+import { conditions, type KindDefinition, readyColumns, type StatusOf, statusOf } from './crd.ts';
 import { NAMESPACE_VARIABLE } from './glob.ts';
 import {
-  API_VERSION,
   cel,
   className,
   duration,
   fieldsOf,
   listOf,
   type MakeObject,
+  manifestOf,
   mapOf,
-  metadata,
   objectsWith,
   quantity,
   setOf,
@@ -75,7 +75,9 @@ function entry(form: string, fault: string) {
 
 const globs = (form: RegExp, fault: string) =>
   setOf(
-    text(512, form, fault).refine((pattern) => pattern !== '', { error: 'is empty' }),
+    text(512, form, fault)
+      .refine((pattern) => pattern !== '', { error: 'is empty' })
+      .meta({ minLength: 1 }),
     PATTERNS_MAX,
   ).optional();
 
@@ -107,59 +109,96 @@ export const namespaceSelector = (object: MakeObject) =>
     'The namespaces, by their labels; kubernetes.io/metadata.name is the name. {} selects all. Everything given must hold.',
   );
 
-function clientPolicy(unknownFields: UnknownFields) {
-  const object = objectsWith(unknownFields);
+function allow(unknownFields: UnknownFields) {
   // A server reads the others as well: a policy in a cluster does not become void for an entry that permits nothing.
   const entries = (field: keyof typeof ENTRIES) =>
     unknownFields === 'refuse' ? globs(ENTRIES[field].form, ENTRIES[field].fault) : globs(GLOB, NO_GLOB);
-  const allow = object({
-    clientIds: entries('clientIds'),
-    grantTypes: entries('grantTypes'),
-    authMethods: entries('authMethods'),
-    scopes: entries('scopes'),
-    audiences: entries('audiences'),
-    resources: entries('resources'),
-    redirectHosts: entries('redirectHosts'),
-    jwksHosts: entries('jwksHosts'),
-    logoutHosts: entries('logoutHosts'),
-    groups: entries('groups'),
-    redirectSchemes: entries('redirectSchemes'),
-    corsOrigins: entries('corsOrigins'),
-    secretMetadata: entries('secretMetadata'),
-    loopbackRedirects: z.boolean().default(false),
-    consentSkip: z.boolean().default(false),
+  return objectsWith(unknownFields)({
+    clientIds: entries('clientIds').describe(
+      `Client ids other than the derived one. One with a dot must be listed letter by letter, and is then taken from a client that it is derived for. In a policy for several namespaces write ${NAMESPACE_VARIABLE}_*: see AmbiguousClientIds. Baseline: none.`,
+    ),
+    grantTypes: entries('grantTypes').describe(
+      'Grants. Baseline: authorization_code, client_credentials, refresh_token.',
+    ),
+    authMethods: entries('authMethods').describe('Client authentication methods. Baseline: all.'),
+    scopes: entries('scopes').describe(
+      `Scopes of clients, and those that ProtectedResources may declare. Baseline: ${NAMESPACE_VARIABLE}/*, openid, profile, email, offline_access.`,
+    ),
+    audiences: entries('audiences').describe(
+      `Audiences of tokens and of resource servers. Baseline: urn:grantry:ns:${NAMESPACE_VARIABLE}:*.`,
+    ),
+    resources: entries('resources').describe(
+      `Identifiers of ProtectedResources. One that is listed letter by letter belongs to these namespaces, whatever resource of another one is older: list those that matter. Baseline: urn:grantry:ns:${NAMESPACE_VARIABLE}:*.`,
+    ),
+    redirectHosts: entries('redirectHosts').describe(
+      'Hosts of https redirects; segments end at dots as well. Baseline: all.',
+    ),
+    jwksHosts: entries('jwksHosts').describe(
+      'Hosts from which the keys of clients may be fetched (jwksUri); segments end at dots as well. Baseline: none.',
+    ),
+    logoutHosts: entries('logoutHosts').describe(
+      'Hosts of backchannelLogoutUri, which the token servers call. In a host, * is within one label. Baseline: none.',
+    ),
+    groups: entries('groups').describe(
+      'Which groups of people are disclosed to clients with the scope groups: each glob of spec.groups must match one of these as text. * is any text here. Baseline: all.',
+    ),
+    redirectSchemes: entries('redirectSchemes').describe(
+      'Private-use schemes, such as com.example.shop. Baseline: none.',
+    ),
+    corsOrigins: entries('corsOrigins').describe('Origins; segments end at dots as well. Baseline: none.'),
+    secretMetadata: entries('secretMetadata').describe(
+      'Keys of labels and annotations for generated Secrets (secretTemplate), which other operators may act on. Those without a prefix and under app.kubernetes.io/ need no permission; those of Kubernetes, Helm, Argo and grantry are refused all the same. Baseline: none.',
+    ),
+    loopbackRedirects: z.boolean().default(false).describe('Redirects to 127.0.0.1, [::1] and localhost.'),
+    consentSkip: z.boolean().default(false).describe('Clients that need no consent of a person (consent: Skip).'),
   });
-  const limits = object({
-    maxAccessTokenLifetime: duration().optional(),
-    maxRefreshTokenLifetime: duration().optional(),
-    maxIdTokenLifetime: duration().optional(),
-    maxClientsPerNamespace: z
-      .int()
-      .min(0, { error: 'is negative' })
-      .max(100_000, { error: 'is above 100000' })
-      .optional(),
-    maxResourcesPerNamespace: z
-      .int()
-      .min(0, { error: 'is negative' })
-      .max(100_000, { error: 'is above 100000' })
-      .optional(),
-    maxState: quantity().optional(),
-    requireSenderConstraint: z.boolean().default(false),
+}
+
+const count = () => z.int().min(0, { error: 'is negative' }).max(100_000, { error: 'is above 100000' }).optional();
+
+const limits = (object: MakeObject) =>
+  object({
+    maxAccessTokenLifetime: duration().optional().describe('The most for tokens.accessTokenLifetime. Baseline: 1h.'),
+    maxRefreshTokenLifetime: duration()
+      .optional()
+      .describe('The most for tokens.refreshTokenLifetime. Baseline: 2160h.'),
+    maxIdTokenLifetime: duration()
+      .optional()
+      .describe(
+        'The most for tokens.idTokenLifetime of clients with the scope openid. Baseline: 1h. No server can revoke an ID token.',
+      ),
+    maxClientsPerNamespace: count().describe(
+      'How many clients a namespace may have; the oldest have the places. Of several permitting policies the greatest counts. Baseline: 200.',
+    ),
+    maxResourcesPerNamespace: count().describe(
+      'How many ProtectedResources a namespace may have; the oldest have the places. Of several permitting policies the greatest counts. Baseline: 50.',
+    ),
+    maxState: quantity()
+      .optional()
+      .describe(
+        'How many bytes a namespace may have in the store without a person, counted by each replica: opaque tokens of client_credentials, and marks of used assertions and proofs. Of several permitting policies the greatest counts. Baseline: 64Mi.',
+      ),
+    requireSenderConstraint: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether tokens must be bound to the sender that received them: with true a client needs a senderConstraint other than None.',
+      ),
   });
-  return wholeManifest(
-    object({
-      apiVersion: z.literal(API_VERSION),
-      kind: z.literal('ClientPolicy'),
-      metadata: metadata(object),
-      spec: object({
-        className: className(),
-        namespaceSelector: namespaceSelector(object),
-        allow: allow.prefault({}),
-        limits: limits.prefault({}),
-      }),
-      status: z.unknown().optional(),
-    }),
-  );
+
+function clientPolicy(unknownFields: UnknownFields) {
+  const object = objectsWith(unknownFields);
+  const spec = object({
+    className: className(),
+    namespaceSelector: namespaceSelector(object),
+    allow: allow(unknownFields)
+      .prefault({})
+      .describe(
+        `What clients may have. A list that is left out is the baseline's; one that is given replaces it; [] permits nothing. In a glob, * is any text inside one segment, ** any text, and ${NAMESPACE_VARIABLE} the client's namespace.`,
+      ),
+    limits: limits(object).prefault({}).describe("Bounds for each client. A limit that is left out is the baseline's."),
+  }).describe('Which namespaces, and what their clients may ask for.');
+  return manifestOf(object, 'ClientPolicy', spec);
 }
 
 /** One schema for each treatment of unknown fields. */
@@ -168,6 +207,41 @@ export const CLIENT_POLICY = { refuse: clientPolicy('refuse'), ignore: clientPol
 /** A well-shaped ClientPolicy. Durations are seconds, quantities bytes; an absent list or limit is the baseline's. */
 export type ClientPolicyManifest = z.output<(typeof CLIENT_POLICY)['ignore']>;
 export type ClientPolicySpec = ClientPolicyManifest['spec'];
+
+/** What crds/clientpolicies.yaml is made of. */
+export const CLIENT_POLICY_CRD = {
+  names: { kind: 'ClientPolicy', plural: 'clientpolicies', shortName: 'oacp' },
+  scope: 'Cluster',
+  description:
+    'What the clients of some namespaces may ask for. The administrators of the cluster write it, not the teams. One of the policies that select a namespace must permit all of a client; a namespace that none selects is judged by the baseline.',
+  columns: [
+    ...readyColumns('Whether the policy counts.', 'Why it does not.'),
+    {
+      name: 'Namespaces',
+      type: 'integer',
+      jsonPath: '.status.matchedNamespaces',
+      description: 'How many namespaces it selects.',
+    },
+    {
+      name: 'Clients',
+      type: 'integer',
+      jsonPath: '.status.matchedClients',
+      description: 'How many clients are in them.',
+    },
+  ],
+  manifest: CLIENT_POLICY.refuse,
+  status: statusOf('policy', {
+    matchedNamespaces: z.int().min(0).meta({ format: 'int32' }).describe('How many namespaces the policy selects.'),
+    matchedClients: z.int().min(0).meta({ format: 'int32' }).describe('How many clients of its class are in them.'),
+    conditions: conditions(
+      'Accepted and, computed from it, Ready. AmbiguousClientIds is there, and True, while two of the selected namespaces could claim the same id by one entry of allow.clientIds; the policy counts all the same.',
+    ),
+  }),
+  pending: ['Accepted', 'Ready'],
+} as const satisfies KindDefinition;
+
+/** What the controller reports of a policy. */
+export type ClientPolicyStatus = StatusOf<typeof CLIENT_POLICY_CRD>;
 
 const READABLE_LABEL = labelValue();
 const READABLE_REQUIREMENT = wholeManifest(requirement(objectsWith('ignore')));

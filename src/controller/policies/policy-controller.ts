@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino';
 import { isServed } from '../../admission/clients/admit-clients.ts';
+import type { ClientPolicyStatus } from '../../admission/kinds/client-policy.ts';
 import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
 import { ambiguityCondition, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';
 import { matchesSelector } from '../../admission/policies/label-selector.ts';
@@ -120,7 +121,7 @@ function policyStatus(
   },
   before: unknown,
   now: number,
-): Readonly<Record<string, unknown>> {
+): ClientPolicyStatus {
   const { object, policy, conditions } = facts.verdict;
   const [refused] = conditions.filter(({ status }) => status === 'False');
   // A policy waits for no other object: when it is not ready, only its owner can fix it.
