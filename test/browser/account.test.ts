@@ -117,14 +117,23 @@ describe.skipIf(NO_CHROMIUM)('the account page in Chromium', () => {
 
     await page.goto(`${grantry.issuer}/account`);
     await page.getByText('Demo Person (demo)').waitFor();
-    await page.getByRole('link', { name: 'Applications with access' }).click();
+    await page.getByRole('link', { name: 'Applications' }).click();
+    await page.getByRole('heading', { name: 'Applications with access' }).waitFor();
+    await page.getByRole('button', { name: 'Revoke access' }).click();
+    await page.getByRole('heading', { name: 'Revoke access?' }).waitFor();
     await page.getByRole('heading', { name: 'Shop & Sons' }).waitFor();
     await page.getByText('Read your notes').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('heading', { name: 'Applications with access' }).waitFor();
+    await page.goBack();
+    await page.reload();
+    const kept = await calls.refresh(refreshed.body.refresh_token);
+    expect(kept.status).toBe(200);
     await page.getByRole('button', { name: 'Revoke access' }).click();
     await page.getByRole('status').filter({ hasText: 'Shop & Sons has no access any more.' }).waitFor();
     await page.getByText('No application has access to your account.').waitFor();
 
-    const refused = await calls.refresh(refreshed.body.refresh_token);
+    const refused = await calls.refresh(kept.body.refresh_token);
     expect([refused.status, refused.body.error]).toEqual([400, 'invalid_grant']);
     await page.goto(authorizeUrl());
     await signIn(page);
@@ -144,19 +153,52 @@ describe.skipIf(NO_CHROMIUM)('the account page in Chromium', () => {
     expect(await entries.count()).toBe(2);
     expect(await entries.first().innerText()).toMatch(/Chrome\s+This browser[\s\S]*127\.0\.0\.1/);
     await entries.last().getByRole('button', { name: 'Sign out' }).click();
-    await one.page.waitForLoadState();
+    await one.page.getByRole('heading', { name: 'End this session?' }).waitFor();
+    await one.page.getByRole('button', { name: 'Sign out' }).click();
+    await one.page.getByRole('heading', { name: 'Where you are signed in' }).waitFor();
+    expect(await entries.count()).toBe(1);
+    // The way back comes to the question about a session that has ended, which leads on to the page.
+    await one.page.goBack();
+    await one.page.getByRole('heading', { name: 'Where you are signed in' }).waitFor();
     expect(await entries.count()).toBe(1);
     await other.page.reload();
     await other.page.getByLabel('Password').waitFor();
 
     await signIn(other.page);
-    await other.page.getByRole('link', { name: 'Your account' }).click();
+    await other.page.getByRole('link', { name: 'Account', exact: true }).click();
+    await other.page.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await other.page.getByRole('heading', { name: 'Sign out everywhere?' }).waitFor();
     await other.page.getByRole('button', { name: 'Sign out everywhere' }).click();
     await other.page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await other.page.goBack();
+    await other.page.getByLabel('Password').waitFor();
+    await other.page.goForward();
+    await other.page.getByRole('link', { name: 'Sign in again' }).click();
+    await other.page.getByLabel('Password').waitFor();
     await one.page.reload();
     await one.page.getByLabel('Password').waitFor();
     expect([...one.said, ...other.said]).toEqual([]);
   });
+
+  it.each(['en-US', 'de-AT', 'zh-CN'])(
+    'given %s at 375 px → the tabs stand in one row, and one is current',
+    async (locale) => {
+      const { page } = await newPage({ javaScriptEnabled: true, locale, viewport: { width: 375, height: 667 } });
+      await page.goto(`${grantry.issuer}/account`);
+      await page.locator('#username').fill('demo');
+      await page.locator('#password').fill(PASSWORD);
+      await page.locator('button.primary').click();
+      for (const at of [0, 1, 2]) {
+        await page.locator('nav a').nth(at).click();
+        await page.locator(`nav li:nth-child(${at + 1}) a[aria-current=page]`).waitFor();
+        expect(await page.locator('[aria-current]').count()).toBe(1);
+        const tops: unknown = await page.evaluate(
+          '[...document.querySelectorAll("nav a")].map((tab) => tab.offsetTop)',
+        );
+        expect(new Set(tops as number[]).size).toBe(1);
+      }
+    },
+  );
 
   describe('looks like a product', () => {
     const looks = [
@@ -185,6 +227,16 @@ describe.skipIf(NO_CHROMIUM)('the account page in Chromium', () => {
       'applications-2': async (page) => {
         await fill();
         await page.goto(`${grantry.issuer}/account/applications?page=2`);
+      },
+      everywhere: (page) => page.locator('button[value=sign_out_everywhere]').click(),
+      'end-session': async (page) => {
+        await page.goto(`${grantry.issuer}/account/sessions`);
+        await page.locator('button[value=sign_out]').click();
+      },
+      revoke: async (page) => {
+        await fill();
+        await page.goto(`${grantry.issuer}/account/applications`);
+        await page.locator('button[value=revoke]').last().click();
       },
       'applications-none': async (page) =>
         void (await page.goto(`${grantry.issuer}/account/applications?revoked=uid-of-shop.web`)),

@@ -152,8 +152,17 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
       },
       'login-not-for-person': () => page.goto(authorizeUrl({ client_id: 'later', scope: '' })),
       account: () => page.goto(`${issuer}/account`),
-      sessions: () => page.getByRole('link', { name: account.sessions }).click(),
-      applications: () => page.getByRole('link', { name: account.applications }).click(),
+      'account-everywhere': () => press(account.signOutEverywhere),
+      sessions: async () => {
+        await press(account.cancel);
+        await page.getByRole('link', { name: account.tabs.sessions, exact: true }).click();
+      },
+      'sessions-end': () => press(account.signOut),
+      applications: async () => {
+        await press(account.cancel);
+        await page.getByRole('link', { name: account.tabs.applications, exact: true }).click();
+      },
+      'applications-revoke': () => press(account.revoke),
       'applications-none': () => press(account.revoke),
       'logout-question': () => page.goto(`${issuer}/logout`),
       'logout-done': () => press(logout.submit),

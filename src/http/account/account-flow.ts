@@ -1,9 +1,9 @@
-// What the pages of a person's account share: the visit, which leads to the login page without a session that counts, and the
-// judgement of their forms. What a form does stands in the file of its page.
+// What the pages of a person's account share: the visit, which leads to the login page without a session that counts, the question
+// before something ends, and the check of their forms. What a form does stands in the file of its page.
 
 import { asksForAccount } from '../../oauth/endpoints/openid-request.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
-import type { UseStore } from '../../oauth/ports/login-stores.ts';
+import type { Session, UseStore } from '../../oauth/ports/login-stores.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
 import type { OwnPath } from '../cookies/sealed-request.ts';
 import { type PageFrame, pageFrame } from '../pages/page-frame.ts';
@@ -34,8 +34,19 @@ export interface AccountPage {
   readonly path: OwnPath;
   /** The page for this person. */
   readonly show: (visit: Visit) => Promise<string>;
-  /** By the value of `action`. Each answers by 303, and throws where it could not do all that it says. */
-  readonly actions: Readonly<Record<string, (visit: Visit, subject: string) => Promise<void>>>;
+  /** By the value of `action`. */
+  readonly actions: Readonly<Record<string, AccountAction>>;
+}
+
+/** What a button of a page does. */
+export interface AccountAction {
+  /**
+   * The page with the question, at the address of the page with `confirm` and `subject`: it alone holds the form. Undefined where
+   * nothing is left to end. Absent where the page itself holds the form.
+   */
+  readonly ask?: (visit: Visit, subject: string) => Promise<string | undefined>;
+  /** Answers by 303, and throws where it could not do all that it says. */
+  readonly act: (visit: Visit, subject: string) => Promise<void>;
 }
 
 /** The endpoint of a page. */
@@ -50,7 +61,8 @@ export function accountEndpoint(flow: AccountFlow, page: AccountPage): Endpoint 
   };
 }
 
-async function visit(flow: AccountFlow, exchange: Exchange, { path, show }: AccountPage): Promise<void> {
+async function visit(flow: AccountFlow, exchange: Exchange, page: AccountPage): Promise<void> {
+  const { path } = page;
   const signedIn = await currentPerson(flow, exchange);
   const selectsAccount = asksForAccount(exchange.parameters);
   if (signedIn === undefined || selectsAccount) {
@@ -62,9 +74,21 @@ async function visit(flow: AccountFlow, exchange: Exchange, { path, show }: Acco
     );
     return;
   }
-  const page = await show(visitOf(flow, exchange, signedIn));
+  const shown = await pageOrQuestion(visitOf(flow, exchange, signedIn), page);
+  // After the end of what it asks about, by a reload or the way back.
+  if (shown === undefined) return leadTo(flow, exchange, path, 'account_page');
   exchange.log.outcome = 'account_page';
-  sendOwnPage(exchange.reply.code(200), page);
+  sendOwnPage(exchange.reply.code(200), shown);
+}
+
+async function pageOrQuestion(visit: Visit, { show, actions }: AccountPage): Promise<string | undefined> {
+  const { parameters } = visit.exchange;
+  parameters.rejectDuplicates(['confirm', 'subject']);
+  const action = parameters.get('confirm');
+  if (action === undefined) return show(visit);
+  const ask = actionNamed(actions, action).ask;
+  if (ask === undefined) throw formRefused('account_action_unknown');
+  return ask(visit, parameters.get('subject') ?? '');
 }
 
 async function act(flow: AccountFlow, exchange: Exchange, { path, actions }: AccountPage): Promise<void> {
@@ -81,12 +105,22 @@ async function act(flow: AccountFlow, exchange: Exchange, { path, actions }: Acc
   // 3. A form that this person was shown, for this action on this subject
   const action = parameters.get('action') ?? '';
   const subject = parameters.get('subject') ?? '';
-  const run = Object.hasOwn(actions, action) ? actions[action] : undefined;
-  if (run === undefined) throw formRefused('account_action_unknown');
+  const { act: run } = actionNamed(actions, action);
   if (!flow.formTokens.check(parameters.get('csrf'), signedIn.cookie, aboutOf(action, subject))) {
     throw formRefused('account_bad_csrf');
   }
   await run(visitOf(flow, exchange, signedIn), subject);
+}
+
+function actionNamed(actions: AccountPage['actions'], name: string): AccountAction {
+  const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
+  if (action === undefined) throw formRefused('account_action_unknown');
+  return action;
+}
+
+/** What people know the identity provider by at which a session began; undefined for a password of this server. */
+export function providerName({ sources }: Pick<AccountFlow, 'sources'>, { provider }: Session): string | undefined {
+  return provider && (sources.provider(provider)?.displayName ?? provider);
 }
 
 /** The hidden fields of a form. @param subject what the action is about, such as one session; the form is good for it alone */

@@ -1,4 +1,4 @@
-// The layout of the pages of an account: their list, and the form with one button that all of them use.
+// The layout of the pages of an account: their tabs, the question before something ends, and what several of them show.
 
 import type { OwnPath } from '../cookies/sealed-request.ts';
 import { type Html, html } from '../pages/html.ts';
@@ -6,6 +6,13 @@ import { layout } from '../pages/layout.ts';
 import type { PageFrame } from '../pages/page-frame.ts';
 import type { Texts } from '../pages/texts.ts';
 import type { FormFields } from './account-flow.ts';
+
+/** What the texts of the pages are called, in the order of the tabs. */
+const PAGES: Readonly<Record<OwnPath, keyof Texts['account']['tabs']>> = {
+  '/account': 'overview',
+  '/account/sessions': 'sessions',
+  '/account/applications': 'applications',
+};
 
 /** One page of an account. */
 export interface AccountPageContent {
@@ -17,47 +24,89 @@ export interface AccountPageContent {
 /** The whole document. */
 export function accountLayout({ frame, path, body }: AccountPageContent): string {
   const { basePath } = frame;
-  const { texts } = frame.language;
-  const titles = pageTitles(texts);
-  const links = [...titles].map(([other, title]) =>
-    other === path
-      ? html`<li><a href="${basePath}${other}" aria-current="page">${title}</a></li>`
-      : html`<li><a href="${basePath}${other}">${title}</a></li>`,
+  const { account } = frame.language.texts;
+  const tabs = Object.entries(PAGES).map(
+    ([other, name]) =>
+      html`<li><a href="${basePath}${other}"${other === path && html` aria-current="page"`}>${account.tabs[name]}</a></li>`,
   );
-  const title = titles.get(path) ?? texts.account.title;
+  const title = account.titles[PAGES[path]];
   return layout({
     frame,
     title,
     body: html`
-      <nav aria-label="${texts.account.pages}"><ul class="pages">${links}</ul></nav>
+      <nav aria-label="${account.pages}"><ul class="pages">${tabs}</ul></nav>
       <h1>${title}</h1>
       ${body}`,
   });
 }
 
-function pageTitles({ account }: Texts): ReadonlyMap<OwnPath, string> {
-  return new Map([
-    ['/account', account.title],
-    ['/account/sessions', account.sessions],
-    ['/account/applications', account.applications],
-  ]);
+/** The question before something ends. */
+export interface AccountQuestion extends AccountPageContent {
+  readonly title: string;
+  readonly fields: FormFields;
+  /** Of the button that ends it. */
+  readonly label: string;
 }
 
-/** A form with one button. */
-export interface ButtonForm {
-  /** The address that it is posted to. */
+/** The whole document. Its other button leads to the page of the path. */
+export function questionPage({ frame, path, title, body, fields, label }: AccountQuestion): string {
+  const target = `${frame.basePath}${path}`;
+  return layout({
+    frame,
+    title,
+    body: html`
+      <h1>${title}</h1>
+      <div id="what">${body}</div>
+      <div class="choices">
+        <form action="${target}"><button type="submit">${frame.language.texts.account.cancel}</button></form>
+        ${buttonForm({ target, fields, label, describedBy: 'what', style: 'danger primary' })}
+      </div>`,
+  });
+}
+
+/** A button of a page. */
+export interface Button {
+  /** The address of the page. */
   readonly target: string;
-  readonly fields: FormFields;
   readonly label: string;
   /** The id of the element that says what the button is about. */
   readonly describedBy: string;
 }
 
-/** The form. */
-export function buttonForm({ target, fields: { action, subject, csrf }, label, describedBy }: ButtonForm): Html {
+/** A form with one button, which acts at once. */
+export function buttonForm({
+  target,
+  fields: { action, subject, csrf },
+  label,
+  describedBy,
+  style,
+}: Button & { readonly fields: FormFields; readonly style?: string }): Html {
   return html`<form method="post" action="${target}">
           <input type="hidden" name="csrf" value="${csrf}">
-          ${subject !== '' && html`<input type="hidden" name="subject" value="${subject}">`}
-          <button type="submit" name="action" value="${action}" aria-describedby="${describedBy}">${label}</button>
+          ${subjectField(subject)}
+          <button type="submit"${style && html` class="${style}"`} name="action" value="${action}" aria-describedby="${describedBy}">${label}</button>
         </form>`;
+}
+
+/** A button that leads to the question before an action, and changes nothing. */
+export function askButton({
+  target,
+  action,
+  subject = '',
+  label,
+  describedBy,
+}: Button & { readonly action: string; readonly subject?: string }): Html {
+  return html`<form action="${target}">
+          ${subjectField(subject)}
+          <button type="submit" class="danger" name="confirm" value="${action}" aria-describedby="${describedBy}">${label}</button>
+        </form>`;
+}
+
+function subjectField(subject: string): Html | false {
+  return subject !== '' && html`<input type="hidden" name="subject" value="${subject}">`;
+}
+
+/** How a session began. @param provider what people know the identity provider by; undefined for a password of this server */
+export function signedInBy({ account }: Texts, provider: string | undefined): Html {
+  return html`<span class="detail">${account.signedInBy}: ${provider === undefined ? account.passwordHere : html`<bdi>${provider}</bdi>`}</span>`;
 }

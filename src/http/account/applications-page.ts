@@ -1,12 +1,12 @@
-// The page of the clients with access to an account: what each may do and where, when it was used, and the button that revokes
-// its access. What clients and owners of resources write is text only.
+// The page of the clients with access to an account: what each may do and where, and when it was used; and the question before the
+// access of one is revoked. What clients and owners of resources write is text only.
 
 import { resourceName, type ShownResource, type ShownScope, scopeItem } from '../pages/consent-page.ts';
 import { type Html, html } from '../pages/html.ts';
 import { isolated } from '../pages/isolated.ts';
 import type { Texts } from '../pages/texts.ts';
 import type { FormFields } from './account-flow.ts';
-import { type AccountPageContent, accountLayout, buttonForm } from './account-layout.ts';
+import { type AccountPageContent, accountLayout, askButton, questionPage } from './account-layout.ts';
 import { dayIn } from './point-in-time.ts';
 
 /** The same scopes at some resources. */
@@ -33,7 +33,8 @@ export interface ShownApplication {
   /** Epoch milliseconds; undefined where it has had no token. */
   readonly firstUsed: number | undefined;
   readonly lastUsed: number | undefined;
-  readonly revoke: FormFields;
+  /** The uid of the client, also of one that is not registered now. */
+  readonly clientUid: string;
 }
 
 /** The input of the page. */
@@ -60,30 +61,55 @@ export function applicationsPage({ applications, page, pages, revoked, ...conten
       ${
         items.length === 0
           ? html`<p>${account.noApplications}</p>`
-          : html`<p>${account.revokeDetail}</p>
-      <ul class="entries">${items}
+          : html`<ul class="entries">${items}
       </ul>`
       }
       ${pages > 1 && pageLinks(account, { target, page, pages })}`;
   return accountLayout({ ...content, body });
 }
 
+/** The input of the question. */
+export interface RevocationQuestion extends Omit<AccountPageContent, 'body'> {
+  readonly application: ShownApplication;
+  readonly fields: FormFields;
+}
+
+/** The whole document. */
+export function revokePage({ application, ...page }: RevocationQuestion): string {
+  const { texts } = page.frame.language;
+  const { account } = texts;
+  const livesOnSeconds = application.client?.livesOnSeconds ?? 0;
+  const body = html`<div class="entry facts">${applicationFacts(texts, application, 'application')}</div>
+      <p>${account.revokeDetail}</p>
+      ${livesOnSeconds > 0 && html`<p>${account.livesOn(livesOnSeconds)}</p>`}`;
+  return questionPage({ ...page, title: account.questions.revoke, body, label: account.revoke });
+}
+
 function applicationItem(
   texts: Texts,
-  { client, isLetIn, access, firstUsed, lastUsed, revoke }: ShownApplication,
+  application: ShownApplication,
   { target, id }: { readonly target: string; readonly id: string },
+): Html {
+  const label = texts.account.revoke;
+  return html`
+        <li class="entry">${applicationFacts(texts, application, id)}
+          ${askButton({ target, action: 'revoke', subject: application.clientUid, label, describedBy: id })}
+        </li>`;
+}
+
+/** @param id of the name */
+function applicationFacts(
+  texts: Texts,
+  { client, isLetIn, access, firstUsed, lastUsed }: ShownApplication,
+  id: string,
 ): Html {
   const { account } = texts;
   return html`
-        <li class="entry">
           <h2 id="${id}">${client === undefined ? account.unknownApplication : html`<bdi>${client.name}</bdi>`}</h2>
           <p class="detail">${client === undefined ? account.unknownDetail : html`<code>${client.clientId}</code>`}</p>
           ${isLetIn && html`<p class="detail">${account.letInByDefault}</p>`}
           ${access.length > 0 && html`<h3>${account.mayDo}</h3>${access.map((grant) => grantList(texts, grant))}`}
-          ${usedOn(texts, firstUsed, lastUsed)}
-          ${client !== undefined && client.livesOnSeconds > 0 && html`<p class="detail">${account.livesOn(client.livesOnSeconds)}</p>`}
-          ${buttonForm({ target, fields: revoke, label: account.revoke, describedBy: id })}
-        </li>`;
+          ${usedOn(texts, firstUsed, lastUsed)}`;
 }
 
 function grantList({ consent }: Texts, { resources, scopes }: ShownGrant): Html {

@@ -15,7 +15,7 @@ import {
   leadTo,
   type Visit,
 } from './account-flow.ts';
-import { applicationsPage, type ShownApplication, type ShownGrant } from './applications-page.ts';
+import { applicationsPage, revokePage, type ShownApplication, type ShownGrant } from './applications-page.ts';
 
 const PATH = '/account/applications';
 
@@ -28,7 +28,12 @@ export function applications(flow: AccountFlow): AccountPage {
     route: 'account_applications',
     path: PATH,
     show: (visit) => show(flow, visit),
-    actions: { revoke: (visit, clientUid) => revoke(flow, visit, clientUid) },
+    actions: {
+      revoke: {
+        ask: (visit, clientUid) => askRevocation(flow, visit, clientUid),
+        act: (visit, clientUid) => revoke(flow, visit, clientUid),
+      },
+    },
   };
 }
 
@@ -46,24 +51,27 @@ async function show(flow: AccountFlow, visit: Visit): Promise<string> {
   const all = await applicationsOf(flow, signedIn.session.subject);
   const pages = Math.max(1, Math.ceil(all.length / PER_PAGE));
   const page = Math.min(asked, pages);
-  const shown = all.slice((page - 1) * PER_PAGE, page * PER_PAGE).map((application): ShownApplication => {
-    const client = registry.findByUid(application.clientUid);
-    return {
-      client: client && shownClient(client),
-      isLetIn: client?.consent === 'Skip',
-      access: shownAccess(application.access ?? new Map(), registry, frame.language),
-      firstUsed: application.use?.firstUsed,
-      lastUsed: application.use?.lastUsed,
-      revoke: formFields(flow, signedIn, { action: 'revoke', subject: application.clientUid }),
-    };
-  });
+  const shown = all.slice((page - 1) * PER_PAGE, page * PER_PAGE);
   return applicationsPage({
     frame,
     path: PATH,
-    applications: shown,
+    applications: shown.map((application) => shownApplication(application, registry, frame.language)),
     page,
     pages,
     revoked: revokedClient(exchange.parameters.get('revoked'), registry, all),
+  });
+}
+
+async function askRevocation(flow: AccountFlow, visit: Visit, clientUid: string): Promise<string | undefined> {
+  const { signedIn, frame } = visit;
+  const all = await applicationsOf(flow, signedIn.session.subject);
+  const application = all.find((each) => each.clientUid === clientUid);
+  if (application === undefined) return undefined;
+  return revokePage({
+    frame,
+    path: PATH,
+    application: shownApplication(application, flow.registry.current, frame.language),
+    fields: formFields(flow, signedIn, { action: 'revoke', subject: clientUid }),
   });
 }
 
@@ -80,6 +88,22 @@ async function applicationsOf(
   });
   const lastUsed = ({ use }: Application) => use?.lastUsed ?? 0;
   return all.sort((one, other) => lastUsed(other) - lastUsed(one) || (one.clientUid < other.clientUid ? -1 : 1));
+}
+
+function shownApplication(
+  { clientUid, access = new Map(), use }: Application,
+  registry: Registry,
+  language: PageLanguage,
+): ShownApplication {
+  const client = registry.findByUid(clientUid);
+  return {
+    client: client && shownClient(client),
+    isLetIn: client?.consent === 'Skip',
+    access: shownAccess(access, registry, language),
+    firstUsed: use?.firstUsed,
+    lastUsed: use?.lastUsed,
+    clientUid,
+  };
 }
 
 function shownClient({ displayName, clientId, tokens }: Client): ShownApplication['client'] {

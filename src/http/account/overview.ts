@@ -1,8 +1,16 @@
-// GET and POST /account: the signed-in person, and the two ways to sign out. "Everywhere" ends all that the person holds: the
+// GET and POST /account: the signed-in person, and the two ways to sign out. "Everywhere" asks, and ends all that the person holds: the
 // watermark comes first, so that nothing is issued between the two steps.
 
-import { ACCOUNT_PAGE, type AccountFlow, type AccountPage, formFields, leadTo, type Visit } from './account-flow.ts';
-import { overviewPage } from './overview-page.ts';
+import {
+  ACCOUNT_PAGE,
+  type AccountFlow,
+  type AccountPage,
+  formFields,
+  leadTo,
+  providerName,
+  type Visit,
+} from './account-flow.ts';
+import { everywherePage, overviewPage } from './overview-page.ts';
 
 const PATH = '/account';
 /** It says that the person is signed out. */
@@ -15,9 +23,12 @@ export function overview(flow: AccountFlow): AccountPage {
     path: PATH,
     show: (visit) => show(flow, visit),
     actions: {
-      other_account: (visit) => useOtherAccount(flow, visit),
-      sign_out: (visit) => signOut(flow, visit),
-      sign_out_everywhere: (visit) => signOutEverywhere(flow, visit),
+      other_account: { act: (visit) => useOtherAccount(flow, visit) },
+      sign_out: { act: (visit) => signOut(flow, visit) },
+      sign_out_everywhere: {
+        ask: async (visit) => askEverywhere(flow, visit),
+        act: (visit) => signOutEverywhere(flow, visit),
+      },
     },
   };
 }
@@ -30,10 +41,15 @@ async function show(flow: AccountFlow, { signedIn, frame }: Visit): Promise<stri
     path: PATH,
     person: session,
     email: person?.email,
+    provider: providerName(flow, session),
     otherAccount: formFields(flow, signedIn, { action: 'other_account' }),
     signOut: formFields(flow, signedIn, { action: 'sign_out' }),
-    signOutEverywhere: formFields(flow, signedIn, { action: 'sign_out_everywhere' }),
   });
+}
+
+function askEverywhere(flow: AccountFlow, { signedIn, frame }: Visit): string {
+  const fields = formFields(flow, signedIn, { action: 'sign_out_everywhere' });
+  return everywherePage({ frame, path: PATH, person: signedIn.session, fields });
 }
 
 /** Signs out, and asks who signs in: a provider would sign in the same person again. */

@@ -1,9 +1,9 @@
-// The page of a person's sessions: browser, address and time of each, to recognize it by, and the button that ends it.
+// The page of a person's sessions: browser, address and time of each, to recognize it by, and the question before one ends.
 
 import { type Html, html } from '../pages/html.ts';
 import type { Texts } from '../pages/texts.ts';
 import type { FormFields } from './account-flow.ts';
-import { type AccountPageContent, accountLayout, buttonForm } from './account-layout.ts';
+import { type AccountPageContent, accountLayout, askButton, questionPage, signedInBy } from './account-layout.ts';
 import { minuteIn } from './point-in-time.ts';
 
 /** One session. */
@@ -14,11 +14,12 @@ export interface ShownSession {
   readonly address: string | undefined;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;
-  /** What people know the identity provider by; undefined for a local user. */
+  /** What people know the identity provider by; undefined for a password of this server. */
   readonly provider: string | undefined;
   /** Whether it is that of the browser that the page is for. */
   readonly isHere: boolean;
-  readonly signOut: FormFields;
+  /** What the page calls it by. */
+  readonly handle: string;
 }
 
 /** The input of the page. */
@@ -40,20 +41,40 @@ export function sessionsPage({ sessions, areMore, ...page }: SessionsFacts): str
   return accountLayout({ ...page, body });
 }
 
+/** The input of the question. */
+export interface SessionQuestion extends Omit<AccountPageContent, 'body'> {
+  readonly session: ShownSession;
+  readonly fields: FormFields;
+}
+
+/** The whole document. */
+export function endSessionPage({ session, ...page }: SessionQuestion): string {
+  const { texts } = page.frame.language;
+  const { account } = texts;
+  const body = html`<div class="entry facts">${sessionFacts(texts, session)}</div>
+      <p>${account.signOutDetail}</p>`;
+  return questionPage({ ...page, title: account.questions.session, body, label: account.signOut });
+}
+
 function sessionItem(
   texts: Texts,
-  { browser, address, authTime, provider, isHere, signOut }: ShownSession,
+  session: ShownSession,
   { target, id }: { readonly target: string; readonly id: string },
 ): Html {
-  const { account } = texts;
+  const button = { target, action: 'sign_out', subject: session.handle, label: texts.account.signOut, describedBy: id };
   return html`
         <li class="entry">
-          <div id="${id}">
+          <div id="${id}">${sessionFacts(texts, session)}
+          </div>
+          ${askButton(button)}
+        </li>`;
+}
+
+function sessionFacts(texts: Texts, { browser, address, authTime, provider, isHere }: ShownSession): Html {
+  const { account } = texts;
+  return html`
             <h2>${browser ?? account.otherBrowser}${isHere && html` <span class="badge">${account.thisBrowser}</span>`}</h2>
             ${address !== undefined && html`<p class="detail">${account.address}: ${address}</p>`}
             <p class="detail">${account.signedInAt}: ${minuteIn(texts, authTime)}</p>
-            ${provider !== undefined && html`<p class="detail">${account.signedInBy}: <bdi>${provider}</bdi></p>`}
-          </div>
-          ${buttonForm({ target, fields: signOut, label: account.signOut, describedBy: id })}
-        </li>`;
+            ${signedInBy(texts, provider)}`;
 }

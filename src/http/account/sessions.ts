@@ -1,6 +1,7 @@
 // GET and POST /account/sessions: where the person is signed in, and the end of one of these sessions.
 
 import type { Session } from '../../oauth/ports/login-stores.ts';
+import type { SignedIn } from '../cookies/browser-session.ts';
 import {
   ACCOUNT_PAGE,
   type AccountFlow,
@@ -8,10 +9,11 @@ import {
   formFields,
   formRefused,
   leadTo,
+  providerName,
   type Visit,
 } from './account-flow.ts';
 import { sessionHandle } from './session-handle.ts';
-import { type ShownSession, sessionsPage } from './sessions-page.ts';
+import { endSessionPage, type ShownSession, sessionsPage } from './sessions-page.ts';
 
 const PATH = '/account/sessions';
 
@@ -26,35 +28,63 @@ export function sessions(flow: AccountFlow): AccountPage {
     route: 'account_sessions',
     path: PATH,
     show: (visit) => show(flow, visit),
-    actions: { sign_out: (visit, handle) => signOut(flow, visit, handle) },
+    actions: {
+      sign_out: {
+        ask: (visit, handle) => askOne(flow, visit, handle),
+        act: (visit, handle) => signOut(flow, visit, handle),
+      },
+    },
   };
 }
 
 async function show(flow: AccountFlow, { signedIn, frame }: Visit): Promise<string> {
   const living = await flow.sessions.list(signedIn, MOST_READ);
-  const isHere = ({ sessionId }: Session) => sessionId === signedIn.session.sessionId;
   // This browser first.
-  const sorted = [...living.filter(isHere), ...living.filter((session) => !isHere(session))];
-  const shown = sorted.slice(0, MOST_SHOWN).map((session): ShownSession => {
-    const { browser, address, authTime } = session;
-    const provider = session.provider && (flow.sources.provider(session.provider)?.displayName ?? session.provider);
-    const signOut = formFields(flow, signedIn, { action: 'sign_out', subject: sessionHandle(session) });
-    return { browser, address, authTime, provider, isHere: isHere(session), signOut };
-  });
+  const sorted = living.toSorted((one, other) => Number(isHere(signedIn, other)) - Number(isHere(signedIn, one)));
+  const shown = sorted.slice(0, MOST_SHOWN).map((session) => shownSession(flow, signedIn, session));
   return sessionsPage({ frame, path: PATH, sessions: shown, areMore: living.length > shown.length });
+}
+
+function isHere({ session: { sessionId } }: SignedIn, session: Session): boolean {
+  return session.sessionId === sessionId;
+}
+
+function shownSession(flow: AccountFlow, signedIn: SignedIn, session: Session): ShownSession {
+  const { browser, address, authTime } = session;
+  return {
+    browser,
+    address,
+    authTime,
+    provider: providerName(flow, session),
+    isHere: isHere(signedIn, session),
+    handle: sessionHandle(session),
+  };
+}
+
+async function askOne(flow: AccountFlow, { signedIn, frame }: Visit, handle: string): Promise<string | undefined> {
+  const session = await find(flow, signedIn, handle);
+  if (session === undefined) return undefined;
+  const fields = formFields(flow, signedIn, { action: 'sign_out', subject: handle });
+  return endSessionPage({ frame, path: PATH, session: shownSession(flow, signedIn, session), fields });
 }
 
 /** The session may have ended since the page was shown: then there is nothing to do. */
 async function signOut(flow: AccountFlow, { exchange, signedIn }: Visit, handle: string): Promise<void> {
-  if (handle === sessionHandle(signedIn.session)) {
+  const session = await find(flow, signedIn, handle);
+  if (session !== undefined && isHere(signedIn, session)) {
     await flow.sessions.end(exchange.reply, signedIn, ACCOUNT_PAGE);
     leadTo(flow, exchange, '/logout', 'signed_out');
     return;
   }
+  if (session !== undefined) await flow.sessions.endElsewhere(session, ACCOUNT_PAGE);
+  leadTo(flow, exchange, PATH, 'signed_out_elsewhere');
+}
+
+/** The session; undefined where it has ended. @throws OAuthError where it may be among those that are not read */
+async function find(flow: AccountFlow, signedIn: SignedIn, handle: string): Promise<Session | undefined> {
+  if (handle === sessionHandle(signedIn.session)) return signedIn.session;
   const living = await flow.sessions.list(signedIn, MOST_READ);
   const session = living.find((each) => sessionHandle(each) === handle);
-  if (session !== undefined) await flow.sessions.endElsewhere(session, ACCOUNT_PAGE);
-  // It may be among those that were not read.
-  else if (living.length === MOST_READ) throw formRefused('account_session_unknown');
-  leadTo(flow, exchange, PATH, 'signed_out_elsewhere');
+  if (session === undefined && living.length === MOST_READ) throw formRefused('account_session_unknown');
+  return session;
 }

@@ -71,14 +71,22 @@ export const ENGLISH: Texts = {
     submit: 'Sign out',
     done: 'You are signed out',
     doneAdvice: 'You can close this window.',
+    signInAgain: 'Sign in again',
   },
   account: {
-    title: 'Your account',
-    sessions: 'Where you are signed in',
-    applications: 'Applications with access',
+    titles: {
+      overview: 'Your account',
+      sessions: 'Where you are signed in',
+      applications: 'Applications with access',
+    },
+    tabs: { overview: 'Account', sessions: 'Sessions', applications: 'Applications' },
     pages: 'Pages of your account',
+    questions: { everywhere: 'Sign out everywhere?', session: 'End this session?', revoke: 'Revoke access?' },
+    cancel: 'Cancel',
     email: 'Email address',
     signOut: 'Sign out',
+    signOutDetail:
+      'Signs that browser out, and ends what applications hold for this session. Access that lasts longer stays, and is listed under Applications.',
     signOutHere: 'Sign out here',
     signOutEverywhere: 'Sign out everywhere',
     everywhereDetail:
@@ -88,6 +96,7 @@ export const ENGLISH: Texts = {
     address: 'Address',
     signedInAt: 'Signed in',
     signedInBy: 'Signed in with',
+    passwordHere: 'your password here',
     newestSessions: (count) => `There are more. These are the newest ${count}.`,
     noApplications: 'No application has access to your account.',
     unknownApplication: 'An application that is out of service',

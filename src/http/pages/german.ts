@@ -80,14 +80,22 @@ export const GERMAN: Texts = {
     submit: 'Abmelden',
     done: 'Sie sind abgemeldet',
     doneAdvice: 'Sie können dieses Fenster schließen.',
+    signInAgain: 'Wieder anmelden',
   },
   account: {
-    title: 'Ihr Konto',
-    sessions: 'Wo Sie angemeldet sind',
-    applications: 'Anwendungen mit Zugriff',
+    titles: {
+      overview: 'Ihr Konto',
+      sessions: 'Wo Sie angemeldet sind',
+      applications: 'Anwendungen mit Zugriff',
+    },
+    tabs: { overview: 'Konto', sessions: 'Sitzungen', applications: 'Anwendungen' },
     pages: 'Seiten Ihres Kontos',
+    questions: { everywhere: 'Überall abmelden?', session: 'Diese Sitzung beenden?', revoke: 'Zugriff widerrufen?' },
+    cancel: 'Abbrechen',
     email: 'E-Mail-Adresse',
     signOut: 'Abmelden',
+    signOutDetail:
+      'Meldet diesen Browser ab und beendet, was Anwendungen für diese Sitzung haben. Zugriff, der länger gilt, bleibt und steht unter Anwendungen.',
     signOutHere: 'Hier abmelden',
     signOutEverywhere: 'Überall abmelden',
     everywhereDetail:
@@ -97,6 +105,7 @@ export const GERMAN: Texts = {
     address: 'Adresse',
     signedInAt: 'Angemeldet',
     signedInBy: 'Angemeldet mit',
+    passwordHere: 'Ihrem Passwort hier',
     newestSessions: (count) => `Es gibt noch mehr. Das sind die ${count} neuesten.`,
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     unknownApplication: 'Eine Anwendung, die außer Betrieb ist',

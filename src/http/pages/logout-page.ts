@@ -56,6 +56,6 @@ export function signedOutPage({ frame, answer }: SignedOut): string {
     body: html`
       <h1>${logout.done}</h1>
       <p>${logout.doneAdvice}</p>
-      ${answer === undefined ? html`<p><a href="${frame.basePath}/account">${texts.account.title}</a></p>` : answerLink(texts, answer)}`,
+      ${answer === undefined ? html`<p><a href="${frame.basePath}/account">${logout.signInAgain}</a></p>` : answerLink(texts, answer)}`,
   });
 }

@@ -78,15 +78,21 @@ export interface Texts {
     readonly submit: string;
     readonly done: string;
     readonly doneAdvice: string;
+    readonly signInAgain: string;
   };
   readonly account: {
-    readonly title: string;
-    readonly sessions: string;
-    readonly applications: string;
-    /** The name of the list of the pages. */
+    readonly titles: Readonly<Record<'overview' | 'sessions' | 'applications', string>>;
+    /** What the tabs of the pages say: one short word each. */
+    readonly tabs: Readonly<Record<'overview' | 'sessions' | 'applications', string>>;
+    /** The name of the row of tabs. */
     readonly pages: string;
+    /** The titles of the questions before something ends. */
+    readonly questions: Readonly<Record<'everywhere' | 'session' | 'revoke', string>>;
+    readonly cancel: string;
     readonly email: string;
     readonly signOut: string;
+    /** What the end of one session means. */
+    readonly signOutDetail: string;
     readonly signOutHere: string;
     readonly signOutEverywhere: string;
     readonly everywhereDetail: string;
@@ -94,8 +100,9 @@ export interface Texts {
     readonly otherBrowser: string;
     readonly address: string;
     readonly signedInAt: string;
-    /** Before the name of an identity provider. */
+    /** Before the name of an identity provider, or the next. */
     readonly signedInBy: string;
+    readonly passwordHere: string;
     readonly newestSessions: (count: number) => string;
     readonly noApplications: string;
     readonly unknownApplication: string;

@@ -223,14 +223,26 @@ export class AccountBrowser extends TestBrowser {
 
   /** Presses a button of a page. */
   press(form: AccountForm, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
-    const { target, ...fields } = form;
-    return this.post(target, fields, headers);
+    const { target, asks, ...fields } = form;
+    return asks ? this.get(questionPath(form), headers) : this.post(target, fields, headers);
   }
+
+  /** Presses a button that asks, and answers the form of the question. */
+  async formAfter(path: string, action: string, index = 0): Promise<AccountForm> {
+    return formOf(await this.press(formOf(await this.get(path), action, index)), action);
+  }
+}
+
+/** Where a button leads that asks. */
+export function questionPath({ target, action, subject }: AccountForm): string {
+  return `${target}?${new URLSearchParams({ confirm: action, ...(subject !== '' && { subject }) })}`;
 }
 
 /** A form of an account page. */
 export interface AccountForm {
   readonly target: string;
+  /** Whether it leads to a question, and posts nothing. */
+  readonly asks: boolean;
   readonly action: string;
   readonly csrf: string;
   readonly subject: string;
@@ -241,7 +253,8 @@ export function formsOf({ body }: Page): readonly AccountForm[] {
   const forms = body.match(/<form\b[\s\S]*?<\/form>/g) ?? [];
   return forms.map((form) => ({
     target: /action="([^"]*)"/.exec(form)?.[1] ?? '',
-    action: /name="action" value="([^"]*)"/.exec(form)?.[1] ?? '',
+    asks: !form.includes('method="post"'),
+    action: /name="(?:action|confirm)" value="([^"]*)"/.exec(form)?.[1] ?? '',
     csrf: /name="csrf" value="([^"]*)"/.exec(form)?.[1] ?? '',
     subject: /name="subject" value="([^"]*)"/.exec(form)?.[1] ?? '',
   }));

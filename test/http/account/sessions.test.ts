@@ -22,9 +22,9 @@ describe('the page of the sessions', () => {
     await world.browser('curl/8').signIn();
     await world.browser(CHROME).signIn('bob');
     expect(entriesOf(await here.get(PATH))).toEqual([
-      'Firefox This browser Address: 127.0.0.1 Signed in: January 1, 2026 at 12:00 PM UTC',
-      'Another browser Address: 127.0.0.1 Signed in: January 1, 2026 at 12:02 PM UTC',
-      'Chrome Address: 127.0.0.1 Signed in: January 1, 2026 at 12:01 PM UTC',
+      'Firefox This browser Address: 127.0.0.1 Signed in: January 1, 2026 at 12:00 PM UTC Signed in with: your password here',
+      'Another browser Address: 127.0.0.1 Signed in: January 1, 2026 at 12:02 PM UTC Signed in with: your password here',
+      'Chrome Address: 127.0.0.1 Signed in: January 1, 2026 at 12:01 PM UTC Signed in with: your password here',
     ]);
   });
 
@@ -32,7 +32,7 @@ describe('the page of the sessions', () => {
     const world = await anAccountWorld({ withoutPlaces: true });
     const here = await world.browser(FIREFOX).signIn();
     expect(entriesOf(await here.get(PATH))).toEqual([
-      'Another browser This browser Signed in: January 1, 2026 at 12:00 PM UTC',
+      'Another browser This browser Signed in: January 1, 2026 at 12:00 PM UTC Signed in with: your password here',
     ]);
   });
 
@@ -64,9 +64,8 @@ describe('signing out', () => {
       await world.browser(CHROME).signIn(),
       await world.browser('curl/8').signIn(),
     ];
-    const page = await here.get(PATH);
-    const index = entriesOf(page).findIndex((entry) => entry.startsWith('Chrome'));
-    const form = formOf(page, 'sign_out', index);
+    const index = entriesOf(await here.get(PATH)).findIndex((entry) => entry.startsWith('Chrome'));
+    const form = await here.formAfter(PATH, 'sign_out', index);
     const answer = await here.press(form);
     expect([answer.status, answer.location]).toEqual([303, PATH]);
     expect(await isSignedIn(there.at(world.other))).toBe(false);
@@ -82,22 +81,28 @@ describe('signing out', () => {
   it('one that is older than the thousand newest → 400, and it lives', async () => {
     const world = await anAccountWorld();
     const [there, here] = [await world.browser(FIREFOX).signIn(), await world.browser(CHROME).signIn()];
-    const form = formOf(await here.get(PATH), 'sign_out', 1);
+    const asking = formOf(await here.get(PATH), 'sign_out', 1);
+    const form = formOf(await here.press(asking), 'sign_out');
     await world.beginSessions(1000);
-    const answer = await here.press(form);
-    expect([answer.status, world.lastReason()]).toEqual([400, 'account_session_unknown']);
+    for (const each of [form, asking]) {
+      const answer = await here.press(each);
+      expect([answer.status, world.lastReason()]).toEqual([400, 'account_session_unknown']);
+    }
     expect(await isSignedIn(there)).toBe(true);
   });
 
   it.each([
-    ['/account', 'sign_out'],
-    [PATH, 'sign_out'],
-  ])('here, at %s → this browser alone, and a page that says so', async (path, action) => {
+    ['/account', async (here: AccountBrowser) => formOf(await here.get('/account'), 'sign_out')],
+    [PATH, (here: AccountBrowser) => here.formAfter(PATH, 'sign_out')],
+  ])('here, at %s → this browser alone, and a page that says so', async (_path, form) => {
     const world = await anAccountWorld();
     const [here, there] = [await world.browser().signIn(), await world.browser().signIn()];
-    const answer = await here.press(formOf(await here.get(path), action));
+    const answer = await here.press(await form(here));
     expect([answer.status, answer.location]).toEqual([303, '/logout']);
-    expect((await here.get('/logout')).body).toContain('You are signed out');
+    const { body } = await here.get('/logout');
+    expect(body).toContain('You are signed out');
+    const [, again = ''] = /<a href="([^"]*)">Sign in again</.exec(body) ?? [];
+    expect((await here.get(again)).body).toContain('name="password"');
     expect([await isSignedIn(here), await isSignedIn(there)]).toEqual([false, true]);
     expect(world.audits().at(-1)).toMatchObject({ event: 'session.ended', reason: 'account_page' });
   });
@@ -111,7 +116,7 @@ describe('signing out', () => {
     ];
     const held = await here.letIn(SHOP);
     const ofBob = await bob.letIn(SHOP, { username: 'bob' });
-    const answer = await here.press(formOf(await here.get('/account'), 'sign_out_everywhere'));
+    const answer = await here.press(await here.formAfter('/account', 'sign_out_everywhere'));
     expect([answer.status, answer.location]).toEqual([303, '/logout']);
     expect((await here.get('/logout')).body).toContain('You are signed out');
     for (const grantry of [world.one, world.other]) {
@@ -132,7 +137,7 @@ describe('signing out', () => {
     async (store) => {
       const world = await anAccountWorld();
       const [here, there] = [await world.browser().signIn(), await world.browser().signIn()];
-      const form = formOf(await here.get('/account'), 'sign_out_everywhere');
+      const form = await here.formAfter('/account', 'sign_out_everywhere');
       world.breakStore(store);
       const answer = await here.press(form);
       expect(answer.status).toBe(503);
@@ -149,7 +154,7 @@ describe('signing out', () => {
     const world = await anAccountWorld();
     const [here, there] = [await world.browser().signIn(), await world.browser().signIn()];
     world.breakStore('sessions', 'endAll');
-    expect((await here.press(formOf(await here.get('/account'), 'sign_out_everywhere'))).status).toBe(503);
+    expect((await here.press(await here.formAfter('/account', 'sign_out_everywhere'))).status).toBe(503);
     expect(world.audits().map(({ event }) => event)).not.toContain('sessions.ended_all');
     expect([await isSignedIn(here), await isSignedIn(there)]).toEqual([false, false]);
   });
@@ -159,7 +164,7 @@ describe('signing out', () => {
     const world = await anAccountWorld({ clients: [client] });
     const [here, there] = [await world.browser().signIn(), await world.browser().signIn()];
     for (const browser of [here, there]) await browser.letIn(client, { scope: 'openid' });
-    await here.press(formOf(await here.get('/account'), 'sign_out_everywhere'));
+    await here.press(await here.formAfter('/account', 'sign_out_everywhere'));
     const owed = await world.stores.logouts.list(shardOfPerson(ALICE));
     expect(owed.map(({ clientUid, subject }) => [clientUid, subject])).toEqual([
       ['uid-of-shop.web', ALICE],

@@ -47,7 +47,7 @@ describe('a page of the account', () => {
     await browser.letIn(SHOP);
     const page = await browser.get(path, { 'accept-language': 'de-AT, en;q=0.5' });
     expect(page.body).toContain('<html lang="de">');
-    expect(page.body).toContain('Ihr Konto');
+    expect(page.body).toContain('Seiten Ihres Kontos');
     expect(page.body.replace(/<[^>]+>/g, ' ')).not.toMatch(/\b(sign(ed)?|applications?|revoke|access)\b/i);
   });
 
@@ -76,6 +76,7 @@ describe('a page of the account', () => {
     const { body } = await browser.get('/account');
     expect(body).toContain('Alice Ang (alice)');
     expect(body).toContain('alice@shop.example');
+    expect(body).toContain('Signed in with: your password here');
   });
 
   it('given a wrong password → the login page again, and the right one leads to the page', async () => {
@@ -149,9 +150,9 @@ describe('a form of the account', () => {
     const elsewhere = await world.browser().signIn();
     const forms = {
       signOut: formOf(await browser.get('/account'), 'sign_out'),
-      everywhere: formOf(await browser.get('/account'), 'sign_out_everywhere'),
-      endOne: formOf(await browser.get('/account/sessions'), 'sign_out', 1),
-      revoke: formOf(await browser.get('/account/applications'), 'revoke'),
+      everywhere: await browser.formAfter('/account', 'sign_out_everywhere'),
+      endOne: await browser.formAfter('/account/sessions', 'sign_out', 1),
+      revoke: await browser.formAfter('/account/applications', 'revoke'),
     };
     const subject = String(world.audits().at(-1)?.subject);
     /** All that the forms could end. */
@@ -247,7 +248,7 @@ describe('a form of the account', () => {
   it.each(['csrf', 'action', 'subject'])('with %s twice → 400, and nothing changes', async (field) => {
     const { browser, forms, held } = await shown();
     const before = await held();
-    const { target, ...fields } = forms.revoke;
+    const { target, asks: _, ...fields } = forms.revoke;
     const twice = [...Object.entries(fields), ...Object.entries(fields).filter(([name]) => name === field)];
     expect((await browser.post(target, twice as [string, string][])).status).toBe(400);
     expect(await held()).toEqual(before);

@@ -6,7 +6,7 @@ import type { ManagedConnection } from '../../../src/redis/connection/connection
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import type { TestClock } from '../../grantry.ts';
-import { type AccountWorld, anAccountWorld, entriesOf, formOf, SHOP } from '../../http/account/account-world.ts';
+import { type AccountWorld, anAccountWorld, entriesOf, SHOP } from '../../http/account/account-world.ts';
 import { API, TokenCalls } from '../../http/protocol/token-calls.ts';
 import { until } from '../../until.ts';
 import { connectFrozen } from '../setup/frozen-time.ts';
@@ -55,7 +55,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       world.clock.advance(STEP);
       const page = await alice.get('/account/applications');
       expect(entriesOf(page)).toEqual([expect.stringContaining('Last used: January 1, 2026')]);
-      expect((await alice.press(formOf(page, 'revoke'))).status).toBe(303);
+      expect((await alice.press(await alice.formAfter('/account/applications', 'revoke'))).status).toBe(303);
       expect((await calls.refresh(held.refresh_token)).status).toBe(400);
       expect(await calls.as(API).isActive(held.access_token)).toBe(false);
       expect(entriesOf(await alice.at(world.other).get('/account/applications'))).toEqual([]);
@@ -68,7 +68,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       const held = await here.letIn(SHOP);
       expect(entriesOf(await here.get('/account/sessions'))).toHaveLength(2);
       world.clock.advance(STEP);
-      await here.press(formOf(await here.get('/account'), 'sign_out_everywhere'));
+      await here.press(await here.formAfter('/account', 'sign_out_everywhere'));
       expect((await there.at(world.other).get('/account')).body).toContain('name="password"');
       expect((await new TokenCalls(world.other).refresh(held.refresh_token)).status).toBe(400);
       expect(await world.stores.sessions.list(ALICE)).toEqual([]);

@@ -326,7 +326,7 @@ describe('what the provider answers → the login page, with the request still o
 });
 
 describe('a person of a provider', () => {
-  it('the sessions of the account → by which provider each began, as it is called now or was then', async () => {
+  it('the account and its sessions → by which provider each began, as it is called now or was then', async () => {
     const world = await worldOf();
     await signIn(world);
     await world.setProviders([corp({ name: 'corp-2', displayName: 'Corp & Sons' })]);
@@ -336,6 +336,7 @@ describe('a person of a provider', () => {
     const { body } = await browser.get('/account/sessions');
     const names = [...body.matchAll(/Signed in with: <bdi>([^<]*)</g)].map(([, name]) => name);
     expect(names).toEqual(['Corp &#38; Sons', 'corp']);
+    expect((await browser.get('/account')).body).toContain('Signed in with: <bdi>Corp &#38; Sons</bdi>');
   });
 
   it.each(['login', 'select_account'])('prompt=%s → sees the page, and is sent there with it', async (prompt) => {
