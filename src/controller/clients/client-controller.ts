@@ -22,12 +22,13 @@ import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
+import { ProgrammedObjects } from '../replicas/programmed.ts';
 import { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { Replicas } from '../replicas/replicas.ts';
 import type { ReportedProviders } from '../replicas/reported-providers.ts';
 import { JudgedClients } from '../verdicts/judged-clients.ts';
 import { ClientReconciler } from './client-reconciler.ts';
-import { ProgrammedClients } from './programmed.ts';
+import { mayPublishSecret, storedClient } from './programmed.ts';
 import { type ReferredKind, ReferringClients } from './referring-clients.ts';
 
 type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
@@ -87,6 +88,7 @@ const LAST_USED_PER_SECOND = 5;
 export class ClientController {
   readonly #options: ClientControllerOptions;
   readonly #clients: JudgedClients;
+  readonly #programmed: ProgrammedObjects;
   readonly #reconciler: ClientReconciler;
   readonly #verifiers: VerifierSecrets;
   readonly #reports: ReplicaReports;
@@ -118,7 +120,8 @@ export class ClientController {
       clientOf: (uid) => this.#clientOf(uid),
       onChange: ({ metadata }) => this.#queue.add(objectKey(metadata)),
     });
-    const programmed = new ProgrammedClients(options.observed, clock);
+    const programmed = new ProgrammedObjects({ replicas: options.observed, clock, random });
+    this.#programmed = programmed;
     const shared = { api, clients: this.#clients, clock };
     const credentials = new ClientSecrets({
       ...shared,
@@ -129,7 +132,8 @@ export class ClientController {
       clientExists,
       random,
       record,
-      isServed: (...args) => programmed.isServed(...args),
+      isServed: async (object, state, since) =>
+        mayPublishSecret(await programmed.of(storedClient(object, state)), clock.now() - since),
     });
     this.#reconciler = new ClientReconciler({
       ...shared,
@@ -138,7 +142,6 @@ export class ClientController {
       reports: this.#reports,
       grantsOf: options.grantsOf,
       record,
-      random,
       lastUsedRate: new TokenBucket({ perSecond: LAST_USED_PER_SECOND, burst: LAST_USED_PER_SECOND }),
     });
     const queues = { log, metrics };
@@ -282,7 +285,7 @@ export class ClientController {
   }
 
   #replicasChanged(): void {
-    for (const uid of this.#reconciler.replicasChanged()) {
+    for (const uid of this.#programmed.replicasChanged()) {
       const client = this.#keys.get(uid);
       if (client !== undefined) this.#queue.add(client);
     }

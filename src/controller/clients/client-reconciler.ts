@@ -7,8 +7,7 @@ import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
 import type { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, OAUTH_CLIENTS } from '../../kubernetes/objects/resources.ts';
-import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import { fraction } from '../../oauth/values/backoff.ts';
+import type { Clock } from '../../oauth/ports/ports.ts';
 import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { type CredentialOutcome, type StoredOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
@@ -16,18 +15,19 @@ import { isTerminating } from '../leadership/refused-calls.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { isSameStatus } from '../reconciling/status-conditions.ts';
 import { StatusReport } from '../reconciling/status-report.ts';
+import type { ProgrammedObjects } from '../replicas/programmed.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { JudgedClients } from '../verdicts/judged-clients.ts';
 import { AwaitedIds } from './awaited-ids.ts';
 import { clientStatus } from './client-status.ts';
 import { untilLastUsedReport } from './last-used.ts';
-import type { ProgrammedClients } from './programmed.ts';
+import { storedClient } from './programmed.ts';
 
 export interface ClientReconcilerOptions {
   readonly api: LeaderApi;
   readonly clients: JudgedClients;
   readonly credentials: ClientSecrets;
-  readonly programmed: ProgrammedClients;
+  readonly programmed: ProgrammedObjects;
   readonly reports: Pick<ReplicaReports, 'lastUsed' | 'notices'>;
   /** `ResourcesGranted` of a client; undefined for one that refers to no resource. */
   readonly grantsOf: (client: SourceObject, spec: OAuthClientSpec) => Condition | undefined;
@@ -35,23 +35,14 @@ export interface ClientReconcilerOptions {
   readonly lastUsedRate: Pick<TokenBucket, 'tryTake'>;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
-  readonly random: Random;
 }
 
-/** How often the replicas are polled for a change, and how long they may be behind before status reports it. */
-const POLL_MILLISECONDS = 100;
-const REPORT_AFTER_MILLISECONDS = 1000;
-/** Bounds of the poll interval after that: it grows with the time that the replicas are behind. */
-const MIN_BACKOFF_MILLISECONDS = 2000;
-const MAX_BACKOFF_MILLISECONDS = 30_000;
 const LAST_USED_RETRY_MILLISECONDS = 1000;
 
 export class ClientReconciler {
   readonly #options: ClientReconcilerOptions;
   readonly #statuses: StatusReport;
   readonly #awaitedIds = new AwaitedIds();
-  /** Since when the replicas are behind, by uid. */
-  readonly #behindSince = new Map<string, number>();
   /** Clients whose namespace is terminating, by uid. */
   readonly #terminating = new Set<string>();
 
@@ -62,7 +53,6 @@ export class ClientReconciler {
 
   /** To be called when a client was deleted. */
   forget(uid: string): void {
-    this.#behindSince.delete(uid);
     this.#terminating.delete(uid);
     this.#awaitedIds.forget(uid);
     this.#options.credentials.forget(uid);
@@ -115,32 +105,12 @@ export class ClientReconciler {
       programmed.forget(uid);
       return earliest(requeueAfter, await this.#write(before, unserved, state));
     }
-    const served = await programmed.of(object, state, before.status);
+    const served = await programmed.report(storedClient(object, state, before.status));
     const now = present();
     if (now === undefined) return undefined;
-    const verdict = judge(served.programmed);
-    if (!served.isTransient) {
-      this.#behindSince.delete(uid);
-      return earliest(requeueAfter, await this.#write(now, verdict, state));
-    }
-    const since = this.#behindSince.get(uid) ?? clock.now();
-    this.#behindSince.set(uid, since);
-    const waited = clock.now() - since;
-    if (waited < REPORT_AFTER_MILLISECONDS) return POLL_MILLISECONDS;
-    return earliest(this.#pollBackoff(waited), earliest(requeueAfter, await this.#write(now, verdict, state)));
-  }
-
-  /** With jitter: many clients may wait for the same replica. */
-  #pollBackoff(waited: number): number {
-    const wait = Math.min(MAX_BACKOFF_MILLISECONDS, Math.max(MIN_BACKOFF_MILLISECONDS, waited / 2));
-    return wait * (1 - fraction(this.#options.random) / 4);
-  }
-
-  /** To be called when replicas come and go. @returns the uids of the clients that waited for them, to be requeued */
-  replicasChanged(): readonly string[] {
-    const uids = [...this.#behindSince.keys()];
-    this.#behindSince.clear();
-    return uids;
+    if (!served.isDue) return served.requeueAfter;
+    const untilChange = await this.#write(now, judge(served.programmed), state);
+    return earliest(served.requeueAfter, earliest(requeueAfter, untilChange));
   }
 
   /** @returns milliseconds until the status is due to change; undefined: never */

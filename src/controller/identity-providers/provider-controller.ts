@@ -15,6 +15,7 @@ import type { EventFacts } from '../reconciling/events.ts';
 import { forEachOf } from '../reconciling/for-each-of.ts';
 import { StatusReport } from '../reconciling/status-report.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import { REPORT_AFTER_MILLISECONDS } from '../replicas/programmed.ts';
 import type { ProviderReports, ReportedProviders } from '../replicas/reported-providers.ts';
 import { observationOf } from './provider-observation.ts';
 import { providerStatus } from './provider-status.ts';
@@ -44,8 +45,6 @@ export interface ProviderControllerOptions {
 const ALL = 'all';
 /** How long changes are batched. */
 const GATHERING_MILLISECONDS = 20;
-/** How long replicas may be behind before status reports it: those that follow at once cost no second write. */
-const REPORT_AFTER_MILLISECONDS = 1000;
 /** How long they are polled for it more often than otherwise. */
 const HURRY_MILLISECONDS = 10_000;
 /** Between two Events about groups of one provider that were left out. */

@@ -2,12 +2,11 @@
 // unresponsive replica revokes neither.
 
 import type { ProviderObservation } from '../../admission/identity-providers/admit-providers.ts';
-import type { Programmed, Reachable } from '../../admission/kinds/conditions.ts';
+import type { Reachable } from '../../admission/kinds/conditions.ts';
 import type { SourceObject } from '../../admission/kinds/manifest.ts';
 import { conditionIn } from '../reconciling/status-conditions.ts';
+import { isProgrammedIn, NOT_OBSERVED, namesOf, pendingOn, SERVED } from '../replicas/programmed.ts';
 import type { ProviderReports, ReportedProvider } from '../replicas/reported-providers.ts';
-
-const REPLICAS_NAMED = 3;
 
 /**
  * What the replicas serve and reach of the present generation.
@@ -18,8 +17,8 @@ export function observationOf(
   reports: ProviderReports,
   lastStatus: unknown,
 ): ProviderObservation {
-  if (reports === 'NotObserved') return { programmed: NOT_CONFIGURED, reachable: NOT_TRIED };
-  if (reports.length === 0) return { programmed: NO_REPLICAS, reachable: NOT_TRIED };
+  if (reports === 'NotObserved') return { programmed: NOT_OBSERVED, reachable: NOT_TRIED };
+  if (reports.length === 0) return { programmed: pendingOn([]), reachable: NOT_TRIED };
   const states = reports.map(({ name, providers }) => {
     const provider = providers?.get(uid);
     return {
@@ -30,7 +29,7 @@ export function observationOf(
   });
   const behind = states.filter(({ current }) => current === undefined);
   const isOnlySilence = behind.every(({ isSilent }) => isSilent);
-  const wasServed = isKnown(lastStatus, 'Programmed', generation) && isOnlySilence;
+  const wasServed = isProgrammedIn(lastStatus, generation) && isOnlySilence;
   const programmed = behind.length === 0 || wasServed ? SERVED : pendingOn(behind.map(({ name }) => name));
   const tries = states.flatMap(({ name, current }) => (current === undefined ? [] : [{ name, ...current }]));
   return { programmed, reachable: reachableBy(tries) ?? lastReachable(lastStatus, generation) ?? NOT_TRIED };
@@ -43,7 +42,7 @@ function reachableBy(tries: readonly Try[]): Reachable | undefined {
   if (tries.length === 0) return undefined;
   for (const reason of ['IssuerMismatch', 'DiscoveryFailed'] as const) {
     const failed = tries.filter((one) => !one.reachable && one.reason === reason).map(({ name }) => name);
-    if (failed.length > 0) return { status: 'False', reason, message: `${SENTENCES[reason]} ${named(failed)}.` };
+    if (failed.length > 0) return { status: 'False', reason, message: `${SENTENCES[reason]} ${namesOf(failed)}.` };
   }
   return tries.every(({ reachable }) => reachable) ? REACHED : NOT_TRIED;
 }
@@ -61,31 +60,6 @@ function lastReachable(lastStatus: unknown, generation: number): Reachable | und
   return isFailure && status === 'False' ? { status, reason, message } : undefined;
 }
 
-function isKnown(lastStatus: unknown, type: 'Programmed', generation: number): boolean {
-  const { status, reason, observedGeneration } = conditionIn(lastStatus, type) ?? {};
-  return status === 'True' && reason === type && observedGeneration === generation;
-}
-
-function pendingOn(behind: readonly string[]): Programmed {
-  return { status: 'False', reason: 'Pending', message: `Not served yet by ${named(behind)}.` };
-}
-
-function named(replicas: readonly string[]): string {
-  const more = replicas.length > REPLICAS_NAMED ? ` and ${replicas.length - REPLICAS_NAMED} more` : '';
-  return `${replicas.slice(0, REPLICAS_NAMED).join(', ')}${more}`;
-}
-
-const SERVED: Programmed = {
-  status: 'True',
-  reason: 'Programmed',
-  message: 'Every replica that takes requests has it.',
-};
-const NOT_CONFIGURED: Programmed = {
-  status: 'True',
-  reason: 'NotObserved',
-  message: 'No addresses of replicas are configured.',
-};
-const NO_REPLICAS: Programmed = { status: 'Unknown', reason: 'NoReplicas', message: 'No replica takes requests.' };
 const REACHED: Reachable = { status: 'True', reason: 'Reachable', message: 'Every replica reaches it.' };
 const NOT_TRIED: Reachable = {
   status: 'Unknown',

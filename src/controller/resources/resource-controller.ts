@@ -23,14 +23,14 @@ import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import { resourceMetadataUrl } from '../../oauth/endpoints/resource-metadata.ts';
-import type { Clock } from '../../oauth/ports/ports.ts';
+import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { withTime } from '../reconciling/status-conditions.ts';
 import { StatusReport } from '../reconciling/status-report.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
-import { ProgrammedResources } from './programmed-resources.ts';
+import { isProgrammedIn, ProgrammedObjects, type StoredVersion } from '../replicas/programmed.ts';
 
 type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
 
@@ -53,6 +53,7 @@ export interface ResourceControllerOptions {
   readonly onGrantsChanged: (keys: readonly string[]) => void;
   readonly record: (event: EventFacts) => void;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Pick<Logger, 'error'>;
   readonly metrics: ReconcileMetrics;
 }
@@ -67,7 +68,7 @@ const WORKERS_PER_NAMESPACE = WORKERS / 4;
 export class ResourceController {
   readonly #options: ResourceControllerOptions;
   readonly #resources: AdmittedResources<SourceObject>;
-  readonly #programmed: ProgrammedResources;
+  readonly #programmed: ProgrammedObjects;
   readonly #statuses: StatusReport;
   readonly #queue: WorkQueue;
   readonly #rankings: WorkQueue;
@@ -75,7 +76,7 @@ export class ResourceController {
 
   constructor(options: ResourceControllerOptions) {
     this.#options = options;
-    const { sources, install, log, metrics, observed, clock } = options;
+    const { sources, install, log, metrics, observed: replicas, clock, random } = options;
     this.#resources = new AdmittedResources({
       className: install.className,
       issuer: install.issuer,
@@ -85,7 +86,7 @@ export class ResourceController {
       policies: () => this.#policies(),
       namespaceLabels: (namespace) => labelsOf(sources.namespaces, namespace),
     });
-    this.#programmed = new ProgrammedResources(observed, clock);
+    this.#programmed = new ProgrammedObjects({ replicas, clock, random });
     this.#statuses = new StatusReport(options, PROTECTED_RESOURCES);
     this.#queue = new WorkQueue({
       kind: 'ProtectedResource',
@@ -183,10 +184,8 @@ export class ResourceController {
       await this.#report(key, unserved);
       return undefined;
     }
-    const { programmed, requeueAfter, isDue } = await this.#programmed.of(
-      object,
-      this.#options.sources.resources.get(key)?.status,
-    );
+    const lastStatus = this.#options.sources.resources.get(key)?.status;
+    const { programmed, requeueAfter, isDue } = await this.#programmed.report(storedResource(object, lastStatus));
     const verdict = this.#resources.verdict(key, programmed);
     // Changed meanwhile: it is queued again.
     if (verdict?.object !== object) return undefined;
@@ -202,6 +201,15 @@ export class ResourceController {
     const status = resourceStatus(verdict, { issuer: install.issuer, before, now: clock.now() });
     await this.#statuses.report(object, status, verdict.conditions);
   }
+}
+
+function storedResource({ uid, generation }: SourceObject, lastStatus: unknown): StoredVersion {
+  return {
+    uid,
+    version: `${generation}`,
+    isServedBy: ({ resources }) => resources.get(uid)?.generation === generation,
+    wasProgrammed: isProgrammedIn(lastStatus, generation),
+  };
 }
 
 function isOfSameSpec({ metadata: now }: KubernetesObject, { metadata: then }: KubernetesObject): boolean {

@@ -7,6 +7,7 @@ import { type Condition, pending, readyCondition } from '../../admission/kinds/c
 import { printed } from '../../admission/kinds/quoted.ts';
 import type { SigningKeyStatus } from '../../admission/kinds/signing-key.ts';
 import { seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
+import { namesOf } from '../replicas/programmed.ts';
 import { activationTime, activeKey, type DesiredRing, handledRequest, nextActivation, nextKey } from './key-plan.ts';
 
 /** The inputs of the status. */
@@ -23,7 +24,6 @@ export interface KeyReport {
 
 /** Reasons that may pass with time or by a change of another object, without the owner. */
 const TRANSIENT = ['Pending', 'SecretNotFound', 'SecretKeyMissing', 'TooManyKeys'];
-const REPLICAS_NAMED = 3;
 const KEYS_SHOWN = 100;
 
 /**
@@ -107,8 +107,7 @@ function rotatingCondition({ verdict, desired, keys, lacksRoom, behind }: KeyRep
   }
   const due = activationTime(desired, next);
   if (now >= due && behind.length > 0) {
-    const more = behind.length > REPLICAS_NAMED ? ` and ${behind.length - REPLICAS_NAMED} more` : '';
-    const message = `The key ${next.keyId} is not served yet by ${behind.slice(0, REPLICAS_NAMED).join(', ')}${more}.`;
+    const message = `The key ${next.keyId} is not served yet by ${namesOf(behind)}.`;
     return { type, status: 'True', reason: 'WaitingForReplicas', message, observedGeneration };
   }
   const message = `The key ${next.keyId} is published and signs from ${seconds(due)} on.`;

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { CredentialState } from '../../../src/controller/client-secrets/credential-state.ts';
 import { clientStatus } from '../../../src/controller/clients/client-status.ts';
-import { ProgrammedClients } from '../../../src/controller/clients/programmed.ts';
+import { mayPublishSecret, storedClient } from '../../../src/controller/clients/programmed.ts';
 import type { Observation } from '../../../src/controller/replicas/observed-replicas.ts';
+import { ProgrammedObjects } from '../../../src/controller/replicas/programmed.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
+import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { clientDocument, judgeOne } from '../../admission/world.ts';
 
 const UID = 'uid-1';
@@ -61,7 +63,7 @@ class Leaders {
 
   /** What is said of the client, and stands in its status from then on. */
   async say({ generation = 3, state = PRESENT }: { generation?: number; state?: CredentialState } = {}) {
-    const { programmed } = await this.#programmed.of(clientAt(generation), state, this.status);
+    const programmed = await this.#programmed.of(storedClient(clientAt(generation), state, this.status));
     const spec = { grantTypes: ['client_credentials'], scopes: ['shop/read'] };
     const document = clientDocument(spec, { name: 'web', namespace: 'shop' });
     const verdict = judgeOne([document], { programmed: () => programmed });
@@ -73,16 +75,16 @@ class Leaders {
     return `${programmed.status}/${programmed.reason}`;
   }
 
-  isServed(state: CredentialState): Promise<boolean> {
-    return this.#programmed.isServed(clientAt(), state, NOW);
+  async isServed(state: CredentialState): Promise<boolean> {
+    return mayPublishSecret(await this.#programmed.of(storedClient(clientAt(), state)), this.now - NOW);
   }
 
-  #newLeader(): ProgrammedClients {
+  #newLeader(): ProgrammedObjects {
     const observe = async () => {
       this.asked += 1;
       return this.observation;
     };
-    return new ProgrammedClients({ observe }, { now: () => this.now });
+    return new ProgrammedObjects({ replicas: { observe }, clock: { now: () => this.now }, random: systemRandom });
   }
 }
 

@@ -7,6 +7,7 @@ import { ResourceController } from '../../../src/controller/resources/resource-c
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 import { CLIENT_POLICIES, NAMESPACES, PROTECTED_RESOURCES } from '../../../src/kubernetes/objects/resources.ts';
 import { sourceOf } from '../../../src/kubernetes/objects/source-object.ts';
+import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
 import { leaderOver, UNPLAYED } from '../leader.ts';
 
@@ -41,6 +42,7 @@ class World {
     onGrantsChanged: (keys) => this.granted.push(...keys),
     record: ({ regarding, type, reason }) => this.events.push(`${regarding.metadata.name} ${type} ${reason}`),
     clock: { now: Date.now },
+    random: systemRandom,
     log: { error: (line: object) => expect.fail(JSON.stringify(line)) },
     metrics: {
       reconciled: (kind) => {
