@@ -14,8 +14,10 @@ const LIBRARIES = [
   'Authlib==1.9.10',
   'Flask==3.1.3',
   'PyJWT[crypto]==2.15.1',
+  'fastapi==0.165.0',
   'requests==2.34.2',
   'requests-oauth2client==1.8.0',
+  'uvicorn==0.54.0',
 ];
 
 /** Changes with the list above. */

@@ -87,6 +87,20 @@ export function describeNotesApi(page: string, programs: Readonly<Record<string,
       }
     });
 
+    it.each(names)('%s: two Authorization headers → 400, whichever is good', async (name) => {
+      const api = world.api(name);
+      const good = `Bearer ${await world.issuer.token()}`;
+      for (const values of [
+        [good, 'Bearer bad'],
+        ['Bearer bad', good],
+        [good, good],
+      ]) {
+        const { status, challenge } = await api.answerTo(values.flatMap((value) => ['Authorization', value]));
+        expect(status).toBe(400);
+        expect(challenge).toMatch(/^Bearer .*error="invalid_request"/);
+      }
+    });
+
     it.each(names)('%s: a revoked key → 401 when the keys are fetched again', async (name) => {
       const api = await NotesProgram.start(programs[name]?.impatient, world.issuer.issuer);
       const token = await world.issuer.token();

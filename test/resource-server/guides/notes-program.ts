@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { freePort } from '../../free-port.ts';
 import { succeeds, until } from '../../until.ts';
 
@@ -81,6 +82,16 @@ export class NotesProgram {
     const response = await fetch(`${this.address}/notes${query}`, { method, headers });
     const challenge = response.headers.get('www-authenticate');
     return { status: response.status, challenge, body: await response.text() };
+  }
+
+  /** The answer to a request with these header lines, names and values in turn: `fetch` sends no name twice. */
+  async answerTo(headers: readonly string[]): Promise<Omit<Answer, 'body'>> {
+    // A list is sent as it is, so the host is in it.
+    const sent = request(`${this.address}/notes`, { headers: ['Host', `127.0.0.1:${this.#port}`, ...headers] });
+    sent.end();
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    answer.resume();
+    return { status: answer.statusCode ?? 0, challenge: answer.headers['www-authenticate'] ?? null };
   }
 
   async end(): Promise<void> {

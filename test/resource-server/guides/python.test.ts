@@ -28,13 +28,13 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 it('the programs of the guide in Python are cut out of the page', () => {
-  expect([...files.keys()]).toEqual(['access.py', 'api.py', 'flask_api.py']);
+  expect([...files.keys()]).toEqual(['access.py', 'api.py', 'fastapi_api.py', 'flask_api.py']);
 });
 
 it('the versions that the page installs are those that are tried', () => {
   const pinned = readFileSync(join(ROOT, 'scripts/client-libraries/python.mjs'), 'utf8');
   const versions = [...page.matchAll(/[\w[\]]+==[\d.]+/g)].map(([version]) => version);
-  expect(versions).toHaveLength(3);
+  expect(versions).toHaveLength(5);
   for (const version of versions) expect(pinned).toContain(`'${version}'`);
 });
 
@@ -44,5 +44,9 @@ describePython('the API of the guide in Python', () => {
     impatient: { command: PYTHON, words: [file], cwd: impatient },
     findsKeysAtOnce: file === 'flask_api.py',
   });
-  describeNotesApi(page, { PyJWT: programs('api.py'), Authlib: programs('flask_api.py') });
+  describeNotesApi(page, {
+    PyJWT: programs('api.py'),
+    FastAPI: programs('fastapi_api.py'),
+    Authlib: programs('flask_api.py'),
+  });
 });
