@@ -3,32 +3,21 @@
 // registry-sync.ts schedules the judgements.
 
 import { type ClientVerifiers, livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
-import {
-  type AdmissionContext,
-  admittedBy,
-  type ClientFindings,
-  clientVerdict,
-  isSound,
-  judgeRead,
-} from '../admission/clients/admit-client.ts';
+import { type AdmissionContext, clientVerdict, judgeRead } from '../admission/clients/admit-client.ts';
 import { specOf } from '../admission/clients/client-reader.ts';
 import { ClientUniqueness, claimOf } from '../admission/clients/client-uniqueness.ts';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
-import type { OAuthClientSpec } from '../admission/kinds/oauth-client.ts';
 import { matchesSelector } from '../admission/policies/label-selector.ts';
 import type { OwnerOf, Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
-import type { Client } from '../oauth/registry/client.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryDraft, type RegistryParts } from '../oauth/registry/registry.ts';
 import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
 import { isReadableClient, type ReadableClient } from './kept-client.ts';
-import { KeptVerifiers } from './kept-verifiers.ts';
 import { Refusals } from './refusals.ts';
-import { ServedClient } from './served-client.ts';
 
 export interface AdmittedClientsOptions {
   readonly issuer: string;
@@ -61,11 +50,6 @@ export class AdmittedClients {
   /** The uids of the clients that introspect for an API: few, while a change of any resource may concern them. */
   readonly #introspecting = new Set<string>();
   readonly #claims = new ClientUniqueness<AdmittedClient>({ uidsDiffer: true });
-  /** By shared spec (see client-reader.ts), a client with it that was admitted the same way: the template of the others. */
-  readonly #templates = {
-    policy: new WeakMap<OAuthClientSpec, Client>(),
-    baseline: new WeakMap<OAuthClientSpec, Client>(),
-  };
   /** By namespace, with only the policies that select it. */
   readonly #contexts = new Map<string, AdmissionContext>();
   #policies: readonly Policy[] = [];
@@ -171,15 +155,12 @@ export class AdmittedClients {
     const verifiers = this.#options.verifiersOf(uid);
     const findings = this.#findings(object, verifiers);
     this.#claims.put(known, claimOf(findings));
-    const { clientId } = findings;
-    if (isSound(findings)) {
-      const isSame = known.judged === object && known.verifiers === verifiers && !hasExpiry(verifiers);
-      const isAdmittedSo = known.client?.admittedBy === admittedBy(findings);
-      // The same client object is reused: the registry then need not change.
-      const isReusable = isSame && isAdmittedSo && known.client?.maxState === findings.maxState;
-      const client = (isReusable ? known.client : undefined) ?? this.#served(findings, verifiers);
-      known.judge(verifiers, { clientId, reason: READY, client });
-    } else known.judge(verifiers, { clientId, reason: reasonOf(clientVerdict(findings)), client: undefined });
+    const { client, ...verdict } = clientVerdict(findings);
+    const isSame = known.judged === object && known.verifiers === verifiers && !hasExpiry(verifiers);
+    const isAdmittedSo = client?.admittedBy === known.client?.admittedBy && client?.maxState === known.client?.maxState;
+    // The same client object is reused: the registry then need not change.
+    const served = isSame && isAdmittedSo ? known.client : client;
+    known.judge(verifiers, { clientId: findings.clientId, reason: reasonOf(verdict), client: served });
     this.#mark(known);
   }
 
@@ -267,24 +248,6 @@ export class AdmittedClients {
     return judgeRead(object, read, this.#contextIn(namespace));
   }
 
-  /** The client of sound findings; clients with the same shared spec have one template. */
-  #served(findings: ClientFindings<ReadableClient>, verifiers: ClientVerifiers | undefined): Client | undefined {
-    const { object, clientId, derived, maxState, credentials } = findings;
-    const { uid, namespace, reading } = object;
-    if (reading.shared === undefined || credentials.state !== 'ready') return undefined;
-    const templates = this.#templates[admittedBy(findings)];
-    let template = templates.get(reading.shared);
-    if (template === undefined) {
-      template = clientVerdict(findings).client;
-      if (template === undefined) return undefined;
-      templates.set(reading.shared, template);
-    }
-    const text = verifiers instanceof KeptVerifiers ? verifiers.text : undefined;
-    const name = derived ? undefined : object.name;
-    const own = { uid, namespace, name, clientId, maxState, credentials, text };
-    return new ServedClient({ ...own, reading, template });
-  }
-
   #contextIn(namespace: string): AdmissionContext {
     const known = this.#contexts.get(namespace);
     if (known !== undefined) return known;
@@ -327,8 +290,6 @@ export class AdmittedClients {
   }
 }
 
-/** The reason of `Ready` of a client that is served. */
-const READY = 'Ready';
 const PROGRAMMED = { status: 'True', reason: 'Programmed', message: 'Served by this process.' } as const;
 
 /** Whether the same verifiers may give another client later. */

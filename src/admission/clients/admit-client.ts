@@ -168,12 +168,12 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
 }
 
 /** What admitted a client that can be served. */
-export function admittedBy({ policy }: Pick<ClientFindings, 'policy'>): Client['admittedBy'] {
+function admittedBy({ policy }: Pick<ClientFindings, 'policy'>): Client['admittedBy'] {
   return policy === BASELINE_POLICY ? 'baseline' : 'policy';
 }
 
 /** Whether the client can be served by these findings: {@link clientVerdict} calls it Ready once it is programmed. */
-export function isSound({ manifest, awaitsNamespace, faults, credentials }: ClientFindings): boolean {
+function isSound({ manifest, awaitsNamespace, faults, credentials }: ClientFindings): boolean {
   const isAccepted = manifest?.spec.suspended === false && faults.length === 0 && !awaitsNamespace;
   return isAccepted && credentials.state === 'ready';
 }
