@@ -17,7 +17,7 @@ import { ApiClient } from '../src/kubernetes/api/api-client.ts';
 import { kubeconfigAccess } from '../src/kubernetes/api/kubeconfig.ts';
 import { CLIENT_AUTH_METHODS } from '../src/oauth/client-auth/index.ts';
 
-const CLIENTS = Number(process.argv[2] ?? 100_000);
+const CLIENTS = Number(process.argv[2] ?? 20_000);
 const RESOURCES = Number(process.argv[3] ?? 0);
 const CHANGES = 50;
 
@@ -94,7 +94,11 @@ const { size } = registry.current.resources;
 if (size !== RESOURCES) throw new Error(`${size} resources are served`);
 await sleep(1000);
 collect();
-const heap = (process.memoryUsage().heapUsed - heapBefore) / CLIENTS;
+const { heapUsed, rss } = process.memoryUsage();
+const heap = (heapUsed - heapBefore) / CLIENTS;
+const mebibytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
+/** The most so far: while all is listed and judged. */
+const mostResident = process.resourceUsage().maxRSS * 1024;
 
 /** @param line see registry-api-server.ts */
 async function changesOf(line: string) {
@@ -125,16 +129,17 @@ const rows = [
   [
     `${CLIENTS} clients, ${RESOURCES} resources, list to serving: CPU`,
     `${listing.cpu.toFixed(2)} s`,
-    'floor 6 s, goal 3 s',
+    'at most 3 s for 20 000',
   ],
   ['the same by the clock', `${listing.seconds.toFixed(2)} s`, ''],
   ['the same: longest block', `${longestBlock.toFixed(0)} ms`, 'goal 60 ms'],
-  ['the same: heap for each client', `${heap.toFixed(0)} B`, 'goal 600 B'],
+  ['the same: heap for each client', `${heap.toFixed(0)} B`, 'at most 3072 B'],
+  ['the same: resident memory, and the most of it', `${mebibytes(rss)}, ${mebibytes(mostResident)}`, ''],
   ...ofClient.map(([what, figure]) => [`one change among them: ${what}`, figure]),
   ...ofResource.map(([what, figure]) => [`one change of a resource: ${what}`, figure]),
 ];
 for (const [name = '', figure = '', target = ''] of rows) {
-  process.stdout.write(`${name.padEnd(60)} ${figure.padStart(10)}  ${target}\n`);
+  process.stdout.write(`${name.padEnd(60)} ${figure.padStart(16)}  ${target}\n`);
 }
 await registry.stop();
 api.close();

@@ -3,8 +3,6 @@
 
 import {
   type ClientVerifiers,
-  readSingleVerifier,
-  readVerifierSecret,
   VERIFIER_SECRET_TYPE,
   verifierSecretName,
 } from '../admission/client-secrets/client-verifier.ts';
@@ -18,7 +16,7 @@ import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import { type ObjectChange, withoutBallast } from '../kubernetes/watch/object-store.ts';
 import type { ObjectView } from '../kubernetes/watch/shared-reflector.ts';
 import { KeyRing, type SigningKey } from '../oauth/registry/keys.ts';
-import { KeptVerifiers } from './kept-verifiers.ts';
+import { cachedVerifiers, isCachedVerifiers } from './cached-objects.ts';
 
 /** A stored key and the Secret its material is in. */
 type KeyInSecret = StoredKey & { readonly secret: KubernetesObject };
@@ -29,12 +27,8 @@ export type SecretChange =
   | { readonly part: 'signing-key' | SingleSecret['part'] | 'none' };
 
 /** The cached form of a Secret: a verifier Secret as its parsed contents, because there are as many as clients. */
-export function keptOfSecret(object: KubernetesObject, key: string): KubernetesObject {
-  if (object.type !== VERIFIER_SECRET_TYPE) return withoutBallast(object);
-  const read = readSingleVerifier(object) ?? readVerifierSecret(object);
-  if (read !== undefined) return new KeptVerifiers(key, object.metadata, read);
-  const { apiVersion, kind, metadata } = object;
-  return withoutBallast({ apiVersion, kind, metadata });
+export function keptOfSecret(object: KubernetesObject): KubernetesObject {
+  return object.type === VERIFIER_SECRET_TYPE ? cachedVerifiers(object) : withoutBallast(object);
 }
 
 /** The cached form of a Secret with users: its list alone. The password of the first user stands beside it. */
@@ -45,8 +39,8 @@ export function keptUsersSecret(object: KubernetesObject): KubernetesObject {
   return withoutBallast({ apiVersion, kind, metadata, type, data });
 }
 
-function verifiersIn(object: KubernetesObject | undefined): KeptVerifiers | undefined {
-  return object instanceof KeptVerifiers ? object : undefined;
+function verifiersIn(object: KubernetesObject | undefined) {
+  return object !== undefined && isCachedVerifiers(object) ? object.verifiers : undefined;
 }
 
 /** The accepted verifiers of a client; undefined without a verifier Secret. @param namespace that of the release */
@@ -69,10 +63,10 @@ export class ReleaseSecrets {
   /** Applies a change. @returns what it affects */
   apply({ type, object, before }: ObjectChange): SecretChange {
     // A Secret that became invalid has no verifiers, least of all the previous ones.
-    const verifiers = verifiersIn(object) ?? verifiersIn(before);
-    if (verifiers !== undefined) {
-      const uid = verifiers.clientUid;
-      const times = type === 'put' && verifiers === object ? verifiers.ends : [];
+    const verifiers = type === 'put' ? verifiersIn(object) : undefined;
+    const uid = (verifiersIn(object) ?? verifiersIn(before))?.uid;
+    if (uid !== undefined) {
+      const times = (verifiers?.verifiers ?? []).flatMap(({ expiresAt }) => expiresAt ?? []);
       if (times.length === 0) this.#expiries.delete(uid);
       else this.#expiries.set(uid, times);
       return { part: 'verifier', uid };

@@ -30,7 +30,7 @@ describe('of a verifier Secret', () => {
     const data = verifierSecretData({ revision: 9, verifiers });
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: VERIFIER_SECRET_TYPE, data };
     const key = objectKey(metadata);
-    const kept = keptOfSecret(secret, key);
+    const kept = keptOfSecret(secret);
     const { uid, resourceVersion, name, namespace, creationTimestamp } = kept.metadata;
     expect({ uid, resourceVersion, name, namespace }).toEqual({
       uid: 'uid-1',

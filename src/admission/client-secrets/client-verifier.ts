@@ -50,11 +50,6 @@ export function verifierSecretName(uid: string): string {
   return `${NAME_PREFIX}${uid}`;
 }
 
-/** The uid of the OAuthClient in the name of a verifier Secret. */
-export function clientUidIn(secretName: string): string {
-  return secretName.slice(NAME_PREFIX.length);
-}
-
 /** `data` of the Secret as the API server takes it. */
 export function verifierSecretData(credentials: ClientVerifiers): Readonly<Record<string, string>> {
   const { revision, verifiers } = credentials;
@@ -112,7 +107,7 @@ export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readon
     return undefined;
   }
   return {
-    uid: clientUidIn(name),
+    uid: name.slice(NAME_PREFIX.length),
     revision: number,
     verifiers: readable(verifiers) ?? [],
     ...(jwks !== undefined && { jwks: readable(jwks) }),
@@ -147,47 +142,6 @@ function accountsOf(list: unknown): readonly ServiceAccountIdentity[] | undefine
     return typeof name === 'string' && typeof uid === 'string' && uid !== '' ? { name, uid } : [];
   });
   return accounts.length === list.length ? accounts : undefined;
-}
-
-/** The content of most verifier Secrets: one verifier without expiry. */
-export interface SingleVerifier {
-  /** {@link ClientVerifiers.revision}. */
-  readonly revision: number;
-  /** As text, one character per byte. */
-  readonly verifier: string;
-  /** {@link AcceptedVerifier.revision}. */
-  readonly verifierRevision: number;
-}
-
-const PLAIN_REVISION = /^[1-9][0-9]{0,8}$/;
-const PLAIN_VERIFIERS = /^\[\{"verifier":"([A-Za-z0-9_-]{43})","revision":([1-9][0-9]{0,8})\}\]$/;
-
-/**
- * A faster {@link readVerifierSecret} for the common case, as there are as many of these Secrets as clients.
- * @returns undefined unless there is exactly one verifier, without expiry, encoded as {@link verifierSecretData} does
- */
-export function readSingleVerifier(secret: unknown): SingleVerifier | undefined {
-  const { metadata, type, data } = fieldsOf(secret);
-  const { name } = fieldsOf(metadata);
-  if (type !== VERIFIER_SECRET_TYPE || typeof name !== 'string' || !name.startsWith(NAME_PREFIX)) return undefined;
-  const { revision, verifiers, jwks, serviceAccounts } = fieldsOf(data);
-  if ((jwks ?? serviceAccounts ?? undefined) !== undefined) return undefined;
-  const number = plainText(revision);
-  const found = PLAIN_VERIFIERS.exec(plainText(verifiers) ?? '');
-  if (number === undefined || !PLAIN_REVISION.test(number) || found === null) return undefined;
-  const [, verifier = '', newest] = found;
-  const text = scratch.toString('latin1', 0, scratch.write(verifier, 'base64url'));
-  return { revision: Number(number), verifier: text, verifierRevision: Number(newest) };
-}
-
-/** A reused buffer for decoding: allocating one for each text would cost more than everything else. */
-const scratch = Buffer.allocUnsafeSlow(256);
-
-/** The decoded text, correct for ASCII only; undefined unless the argument is short, canonical base64. */
-function plainText(encoded: unknown): string | undefined {
-  if (typeof encoded !== 'string' || encoded.length > scratch.length) return undefined;
-  const length = scratch.write(encoded, 'base64');
-  return scratch.toString('base64', 0, length) === encoded ? scratch.toString('latin1', 0, length) : undefined;
 }
 
 // Without a schema, because there are as many of these lists as clients.

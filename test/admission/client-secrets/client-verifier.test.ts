@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import {
   type ClientVerifiers,
   livingVerifiers,
-  readSingleVerifier,
   readVerifierSecret,
   VERIFIER_SECRET_TYPE,
   verifierSecretData,
@@ -36,7 +35,7 @@ const withVerifiers = (verifiers: unknown) => ({
   ...SECRET,
   data: { ...SECRET.data, verifiers: base64(JSON.stringify(verifiers)) },
 });
-const [entry, ending] = JSON.parse(Buffer.from(String(SECRET.data.verifiers), 'base64').toString()) as Record<
+const [entry] = JSON.parse(Buffer.from(String(SECRET.data.verifiers), 'base64').toString()) as Record<
   string,
   unknown
 >[];
@@ -55,21 +54,10 @@ describe('a verifier Secret', () => {
     for (const secret of [compact, spaced, folded]) {
       expect(readVerifierSecret(secret)).toEqual({ uid: UID, revision: VERIFIERS.revision, verifiers });
     }
-    // In a short way only what is written as we write it.
-    expect(readSingleVerifier(compact)).toEqual({
-      revision: VERIFIERS.revision,
-      verifierRevision: verifiers[0]?.revision,
-      verifier: Buffer.from(verifiers[0]?.verifier ?? []).toString('latin1'),
-    });
-    for (const secret of [spaced, folded]) expect(readSingleVerifier(secret)).toBeUndefined();
     const urlSafe = { ...compact, data: { ...data, verifiers: `-${data.verifiers.slice(1)}` } };
     expect(readVerifierSecret(urlSafe)).toBeUndefined();
-    expect(readSingleVerifier(urlSafe)).toBeUndefined();
     const indented = { ...compact, data: { ...data, verifiers: ` ${data.verifiers}` } };
     expect(readVerifierSecret(indented)).toBeUndefined();
-    expect(readSingleVerifier(indented)).toBeUndefined();
-    const long = { ...compact, data: { ...data, verifiers: data.verifiers + base64('123'.repeat(300)) } };
-    expect(readSingleVerifier(long)).toBeUndefined();
   });
 
   it('holds no secret', () => {
@@ -97,19 +85,12 @@ describe('a verifier Secret', () => {
     ['that is no object', 'text'],
   ])('%s does not count', (_, secret) => {
     expect(readVerifierSecret(secret)).toBeUndefined();
-    expect(readSingleVerifier(secret)).toBeUndefined();
   });
 
   it('with more verifiers than count is read as far as they do', () => {
     const list = Array.from({ length: 40 }, (_, index) => ({ ...entry, revision: 40 - index }));
     const revisions = readVerifierSecret(withVerifiers(list))?.verifiers.map(({ revision }) => revision);
     expect(revisions).toEqual(list.slice(0, 32).map(({ revision }) => revision));
-  });
-
-  it('is not read in short when another verifier or an end stands in it', () => {
-    for (const secret of [SECRET, withVerifiers([ending])]) {
-      expect(readSingleVerifier(secret)).toBeUndefined();
-    }
   });
 
   it('counts each verifier until its own time', () => {
@@ -146,12 +127,6 @@ describe('a verifier Secret of a client without a secret', () => {
     expect([jwks, read]).toEqual([undefined, { uid: UID, ...VERIFIERS }]);
     const { verifiers } = readVerifierSecret(secretOf({ verifiers: [], jwks: JWKS }, { verifiers: '' })) ?? {};
     expect(verifiers).toEqual([]);
-  });
-
-  it('is not read in short, even beside one verifier', () => {
-    const verifiers = [{ verifier: secretVerifier(UID, 'new'), revision: 3 }];
-    expect(readSingleVerifier(secretOf({ verifiers, jwks: JWKS }))).toBeUndefined();
-    expect(readSingleVerifier(secretOf({ verifiers, serviceAccounts: ACCOUNTS }))).toBeUndefined();
   });
 
   it.each([
