@@ -5,7 +5,7 @@ import type { ClientVerifiers } from '../admission/client-secrets/client-verifie
 import type { ClientVerdict } from '../admission/clients/admit-client.ts';
 import { Contender } from '../admission/clients/client-uniqueness.ts';
 import type { Client } from '../oauth/registry/client.ts';
-import type { ReadableClient } from './kept-client.ts';
+import type { ReadableClient } from './cached-objects.ts';
 
 /** The generation and the secret revision of a client that the registry holds. */
 export interface ServedState {
@@ -34,6 +34,10 @@ export class AdmittedClient extends Contender {
   constructor(object: ReadableClient) {
     super();
     this.object = object;
+  }
+
+  get namespace(): string {
+    return this.object.metadata.namespace ?? '';
   }
 
   get isPublished(): boolean {
@@ -71,7 +75,7 @@ export class AdmittedClient extends Contender {
   publish(judged: ReadableClient, client: Client | undefined): void {
     this.isUnpublished = false;
     this.served = client;
-    this.#generation = judged.generation;
+    this.#generation = judged.metadata.generation ?? 1;
     this.#secretRevision = this.verifiers?.revision;
   }
 }

@@ -4,19 +4,19 @@
 
 import { type ClientVerifiers, livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import { type AdmissionContext, clientVerdict, judgeRead } from '../admission/clients/admit-client.ts';
-import { specOf } from '../admission/clients/client-reader.ts';
 import { ClientUniqueness, claimOf } from '../admission/clients/client-uniqueness.ts';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
 import { matchesSelector } from '../admission/policies/label-selector.ts';
 import type { OwnerOf, Policy } from '../admission/policies/policy-violations.ts';
 import type { References } from '../admission/references/references.ts';
 import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
+import { sourceOf } from '../kubernetes/objects/source-object.ts';
 import { GRANT_TYPES } from '../oauth/grants/index.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryDraft, type RegistryParts } from '../oauth/registry/registry.ts';
 import { AdmittedClient, reasonOf, type ServedState } from './admitted-client.ts';
-import { isReadableClient, type ReadableClient } from './kept-client.ts';
+import { isReadableClient, type ReadableClient } from './cached-objects.ts';
 import { Refusals } from './refusals.ts';
 
 export interface AdmittedClientsOptions {
@@ -98,8 +98,8 @@ export class AdmittedClients {
     const client = this.#clients.get(uid);
     if (client === undefined) this.#clients.set(uid, new AdmittedClient(object));
     else client.object = object;
-    const { shared } = object.reading;
-    if (shared !== undefined && shared.resourceServer.audiences.length > 0) this.#introspecting.add(uid);
+    const { manifest } = object.read;
+    if (manifest !== undefined && manifest.spec.resourceServer.audiences.length > 0) this.#introspecting.add(uid);
     else this.#introspecting.delete(uid);
   }
 
@@ -144,7 +144,7 @@ export class AdmittedClients {
   /** The accepted resources in these namespaces changed. @returns the uids of the clients to judge again */
   resourcesChanged(namespaces: ReadonlySet<string>): readonly string[] {
     if (namespaces.size === 0) return [];
-    return [...this.#introspecting].filter((uid) => namespaces.has(this.#clients.get(uid)?.object.namespace ?? ''));
+    return [...this.#introspecting].filter((uid) => namespaces.has(this.#clients.get(uid)?.namespace ?? ''));
   }
 
   /** Judges one client; {@link settle} completes it. Does nothing for a deleted one. */
@@ -213,23 +213,24 @@ export class AdmittedClients {
     const { judged, clientId, verifiers, served: before, isPublished } = known;
     known.isUnpublished = false;
     if (judged === undefined) return;
+    const { uid } = judged.metadata;
     const amongAll = this.#claims.faultsOf(known);
     const client = amongAll.length === 0 ? known.client : undefined;
     if (known.isRefused) this.#refused--;
     known.publish(judged, client);
     if (known.isRefused) this.#refused++;
     if (client !== before) {
-      if (client === undefined) this.#drafted().remove(judged.uid);
+      if (client === undefined) this.#drafted().remove(uid);
       else this.#drafted().put(client);
     }
     if (client === undefined) {
       const reason =
         amongAll.length === 0 ? known.reason : reasonOf(clientVerdict(this.#findings(judged, verifiers), amongAll));
-      this.#refusals.put(judged.uid, clientId, reason);
+      this.#refusals.put(uid, clientId, reason);
       if (before !== undefined || !isPublished) this.#changes.push({ clientId, kind: 'refused', reason });
       return;
     }
-    this.#refusals.delete(judged.uid);
+    this.#refusals.delete(uid);
     if (before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
   }
 
@@ -239,13 +240,9 @@ export class AdmittedClients {
   }
 
   #findings(object: ReadableClient, verifiers: ClientVerifiers | undefined) {
-    const { reading, ruleFaults, namespace } = object;
     this.#verifiers = verifiers;
-    const read =
-      reading.shared === undefined
-        ? { manifest: undefined, faults: reading.faults }
-        : { manifest: { spec: specOf(reading) }, faults: [], common: reading.shared, ruleFaults };
-    return judgeRead(object, read, this.#contextIn(namespace));
+    const source = sourceOf(object);
+    return judgeRead(source, object.read, this.#contextIn(source.namespace));
   }
 
   #contextIn(namespace: string): AdmissionContext {
@@ -263,8 +260,7 @@ export class AdmittedClients {
   #inNamespaces(isAffected: (namespace: string) => boolean): readonly string[] {
     const answers = new Map<string, boolean>();
     const uids: string[] = [];
-    for (const [uid, { object }] of this.#clients) {
-      const { namespace } = object;
+    for (const [uid, { namespace }] of this.#clients) {
       let answer = answers.get(namespace);
       if (answer === undefined) {
         answer = isAffected(namespace);

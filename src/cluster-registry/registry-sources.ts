@@ -27,7 +27,7 @@ import { Reflector, type ReflectorOptions, type WatchMetrics } from '../kubernet
 import type { ObjectView } from '../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../oauth/ports/ports.ts';
-import { clientKeeper } from './kept-client.ts';
+import { clientCache } from './cached-objects.ts';
 import { keptOfSecret, keptUsersSecret } from './release-secrets.ts';
 import { keptProvider } from './served-providers.ts';
 import { keptResource } from './served-resources.ts';
@@ -80,7 +80,7 @@ export class RegistrySources {
   constructor(options: RegistrySourcesOptions) {
     this.#options = options;
     const { releaseNamespace, watchNamespaces, onChange } = options;
-    const keep = clientKeeper(options);
+    const keep = clientCache(options);
     const everywhere = watchNamespaces.length === 0 ? [undefined] : watchNamespaces;
     const clients = everywhere.map((namespace) =>
       this.#reflector(OAUTH_CLIENTS, unlessSame(isOfSameSpec, onChange.client), {

@@ -5,8 +5,8 @@ import type { ClientVerifiers } from '../../src/admission/client-secrets/client-
 import { CLIENT_POLICY } from '../../src/admission/kinds/client-policy.ts';
 import { policyOf } from '../../src/admission/policies/policy.ts';
 import { AdmittedClients } from '../../src/cluster-registry/admitted-clients.ts';
-import { clientKeeper } from '../../src/cluster-registry/kept-client.ts';
-import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
+import { clientCache } from '../../src/cluster-registry/cached-objects.ts';
+import type { KubernetesObject } from '../../src/kubernetes/objects/resources.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
 import { Resources } from '../../src/oauth/registry/resources.ts';
@@ -20,7 +20,7 @@ describe('the admitted clients', () => {
   /** The namespaces of resources by identifier. */
   let owners: Map<string, string>;
   let labels: Readonly<Record<string, string>>;
-  const keep = clientKeeper({
+  const keep = clientCache({
     className: 'default',
     issuer: 'https://id.example',
     supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
@@ -60,7 +60,7 @@ describe('the admitted clients', () => {
       },
       spec: { ...defaults, ...spec },
     };
-    return keep(manifest, objectKey(manifest.metadata));
+    return keep(manifest);
   }
   const withSecret = (uid: string, expiresAt?: number, byte = 1) =>
     verifiers.set(uid, {

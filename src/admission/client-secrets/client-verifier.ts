@@ -148,9 +148,8 @@ function accountsOf(list: unknown): readonly ServiceAccountIdentity[] | undefine
 function verifiersOf(list: unknown): readonly AcceptedVerifier[] | undefined {
   if (!Array.isArray(list) || list.length === 0) return undefined;
   // The newest are first. A controller of another version may keep more.
-  const newest = list.slice(0, VERIFIERS_MAX);
-  const verifiers = newest.flatMap((entry) => acceptedVerifier(entry) ?? []);
-  return verifiers.length === newest.length ? verifiers : undefined;
+  const verifiers = list.slice(0, VERIFIERS_MAX).map(acceptedVerifier);
+  return verifiers.every((verifier) => verifier !== undefined) ? verifiers : undefined;
 }
 
 function acceptedVerifier(entry: unknown): AcceptedVerifier | undefined {

@@ -43,8 +43,6 @@ export interface ReadManifest {
   /** Undefined when it is not a well-shaped OAuthClient. */
   readonly manifest: OAuthClientManifest | undefined;
   readonly faults: readonly Fault[];
-  /** The same object for all clients that have the same {@link CommonSpec}. */
-  readonly common?: object | undefined;
   /** The result of {@link clientFaults} where the caller has it already. */
   readonly ruleFaults?: readonly Fault[] | undefined;
 }
@@ -108,7 +106,7 @@ export function findClient<Source extends SourceObject>(
 /** The findings about a manifest that is parsed already. */
 export function judgeRead<Object extends ObjectIdentity>(
   object: Object,
-  { manifest, faults, common, ruleFaults: known }: ReadManifest,
+  { manifest, faults, ruleFaults: known }: ReadManifest,
   context: AdmissionContext,
 ): ClientFindings<Object> {
   const programmed = context.programmed(object.uid);
@@ -130,7 +128,7 @@ export function judgeRead<Object extends ObjectIdentity>(
   const namespaceLabels = context.references.namespaceLabels(object.namespace);
   const explicitClientId = derived ? undefined : clientId;
   const { ownerOf } = context;
-  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec, ownerOf, common };
+  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec, ownerOf };
   const verdict =
     namespaceLabels === undefined
       ? UNJUDGED

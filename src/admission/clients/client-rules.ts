@@ -31,17 +31,6 @@ const MAX_ACCESS_TOKEN_SECONDS = 24 * 3600;
 const MAX_REFRESH_TOKEN_SECONDS = 366 * 24 * 3600;
 const MAX_REUSE_GRACE_SECONDS = 60;
 
-/** The fields of the rules about a client's own fields. */
-type OwnRuleFields = Pick<
-  OAuthClientSpec,
-  'clientId' | 'grantTypes' | 'redirectUris' | 'postLogoutRedirectUris' | 'backchannelLogoutUri' | 'scopes'
->;
-
-/** Every rule about a client's own fields that the manifest breaks. */
-export function ownFieldFaults(spec: OwnRuleFields, { issuer }: Pick<SupportedProtocol, 'issuer'>): readonly Fault[] {
-  return [...clientIdFaults(spec), ...redirectFaults(spec), ...logoutUriFaults(spec, issuer)];
-}
-
 /** Every rule the manifest breaks; empty when it breaks none. */
 export function clientFaults(spec: OAuthClientSpec, supported: SupportedProtocol): readonly Fault[] {
   return [
@@ -63,7 +52,7 @@ function fault(reason: FaultReason, path: FieldPath, message: string): Fault {
   return { path: ['spec', ...path], reason, message };
 }
 
-function clientIdFaults({ clientId }: OwnRuleFields): readonly Fault[] {
+function clientIdFaults({ clientId }: OAuthClientSpec): readonly Fault[] {
   if (clientId === undefined || !clientId.startsWith(SUBJECT_PREFIX)) return [];
   return [fault('ClientIdNotPermitted', ['clientId'], `Ids beginning with ${SUBJECT_PREFIX} are kept for people.`)];
 }
@@ -138,7 +127,7 @@ const REDIRECT_URI_SENTENCES: Readonly<Record<RedirectUriFault, string>> = {
   response_parameter: 'already has a query parameter that answers are given in',
 };
 
-function redirectFaults(spec: OwnRuleFields): readonly Fault[] {
+function redirectFaults(spec: OAuthClientSpec): readonly Fault[] {
   const faults = (['redirectUris', 'postLogoutRedirectUris'] as const).flatMap((field) =>
     spec[field].flatMap((uri, index) => {
       const name = redirectUriFault(uri);

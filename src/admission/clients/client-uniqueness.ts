@@ -63,13 +63,13 @@ export function holdsClientId({ policy, faults }: Pick<ClientVerdict, 'policy' |
   return policy !== undefined && !faults.some(isWithout);
 }
 
-/** A Secret with the default name is identified by the key of its client: most sources have that text already. */
-function secretClaim({ namespace, name, key }: ObjectIdentity, { auth }: OAuthClientSpec): string {
+/** A Secret with the default name is identified by the key of its client. */
+function secretClaim({ namespace, name }: ObjectIdentity, { auth }: OAuthClientSpec): string {
   const secretName = auth.clientSecret?.secretName;
   const client = secretName === undefined ? name : clientOfDefault(secretName);
   // No name holds a slash.
   if (client === undefined) return [namespace, secretName, ''].join('/');
-  return client === name && key !== undefined ? key : [namespace, client].join('/');
+  return [namespace, client].join('/');
 }
 
 /**

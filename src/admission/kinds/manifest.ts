@@ -22,8 +22,6 @@ export interface ObjectIdentity {
   /** Empty for a cluster-scoped kind. */
   readonly namespace: string;
   readonly name: string;
-  /** `namespace/name`, where the source has that text already. */
-  readonly key?: string;
   readonly uid: string;
   /** Only compared, to find the older of two objects: epoch milliseconds, or any other order of the source. */
   readonly createdAt: number;

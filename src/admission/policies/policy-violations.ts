@@ -30,8 +30,6 @@ export interface Claim {
   readonly spec: OAuthClientSpec;
   /** Introspecting tokens for the resources of its own namespace needs no permission. */
   readonly ownerOf: OwnerOf;
-  /** The same object for clients with the same {@link CommonSpec}: once permitted, it need not be checked again. */
-  readonly common?: object | undefined;
 }
 
 export type PolicyFault = Fault<'ClientIdNotPermitted' | 'NoMatchingPolicy' | 'PolicyViolation'>;
@@ -49,8 +47,6 @@ export interface Rules {
   readonly isBuiltIn: boolean;
   /** The sentence that names a policy which would permit it; empty where the policy itself can be changed. */
   readonly remedy: (content: string) => string;
-  /** The {@link Claim.common} objects that are permitted entirely. */
-  readonly permitted: WeakSet<object>;
 }
 
 /** Every violation of the policy; empty when it permits the whole claim. */
@@ -58,21 +54,17 @@ export function policyViolations(claim: Claim, policy: Policy): readonly PolicyF
   const { permissions } = policy;
   if (permissions === undefined) return [unreadable(policy)];
   const rules = rulesIn(claim.namespace, policy, permissions);
-  const { spec, common } = claim;
-  const ofIds = clientIdViolation(claim, permissions, rules);
-  const ofAddresses = [
+  const { spec } = claim;
+  const isOwn = (audience: string) => claim.ownerOf(audience) === claim.namespace;
+  return [
+    ...clientIdViolation(claim, permissions, rules),
+    ...listViolations(spec, rules),
+    ...introspectionViolations(spec, rules, isOwn),
     ...originViolations(spec, rules),
     ...redirectViolations(spec, rules),
     ...logoutHostViolations(spec, rules),
+    ...settingViolations(spec, rules),
   ];
-  if (common !== undefined && rules.permitted.has(common)) return [...ofIds, ...ofAddresses];
-  const isOwn = (audience: string) => claim.ownerOf(audience) === claim.namespace;
-  const ofLists = [...listViolations(spec, rules), ...introspectionViolations(spec, rules, isOwn)];
-  const ofSettings = settingViolations(spec, rules);
-  const isPermitted = ofLists.length === 0 && ofSettings.length === 0;
-  // What only the present resources permit is judged again when they change.
-  if (common !== undefined && isPermitted && !spec.resourceServer.audiences.some(isOwn)) rules.permitted.add(common);
-  return [...ofIds, ...ofLists, ...ofAddresses, ...ofSettings];
 }
 
 /** The violation of a policy that permits nothing because it cannot be read. */
@@ -105,7 +97,6 @@ export function rulesIn(namespace: string, policy: Policy, permissions: Permissi
     // A built-in policy cannot be changed; a ClientPolicy that matches the namespace replaces it.
     remedy: (content) =>
       isBuiltIn(policy.name) ? ` The namespace ${namespace} needs a ClientPolicy with ${content}.` : '',
-    permitted: new WeakSet(),
   };
   lastRead.set(permissions, rules);
   return rules;

@@ -96,13 +96,6 @@ export function splitKey(key: string): readonly [namespace: string, name: string
   return [key.slice(0, end), key.slice(end + 1)];
 }
 
-/** A `resourceVersion` as it is stored: most are small integers, which need no memory of their own, unlike strings. */
-export function keptVersion(resourceVersion: string): string | number {
-  return SHORT_NUMBER.test(resourceVersion) ? Number(resourceVersion) : resourceVersion;
-}
-
-const SHORT_NUMBER = /^[1-9][0-9]{0,8}$/;
-
 /** The object with its `apiVersion` and `kind`: items of most lists lack both, metadata-only objects have others. */
 export function typed(resource: Resource, object: KubernetesObject): KubernetesObject {
   const apiVersion = apiVersionOf(resource);

@@ -1,5 +1,5 @@
-// The token servers and the controller judge the same objects by different paths: a server parses and judges once what
-// many clients have in common, and judges after a change only the clients that it concerns. Status must not promise what
+// The token servers and the controller judge the same objects by different paths: a server parses once what many
+// clients have in common, and validates after a change only the clients that it concerns. Status must not promise what
 // no server serves, so both paths come to the same verdicts.
 
 import fc from 'fast-check';
@@ -17,7 +17,7 @@ import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
 import { admitPolicies } from '../../../src/admission/policies/admit-policies.ts';
 import { AdmittedResources } from '../../../src/admission/resources/admitted-resources.ts';
 import { AdmittedClients } from '../../../src/cluster-registry/admitted-clients.ts';
-import { clientKeeper } from '../../../src/cluster-registry/kept-client.ts';
+import { clientCache } from '../../../src/cluster-registry/cached-objects.ts';
 import { ServedResources } from '../../../src/cluster-registry/served-resources.ts';
 import { JudgedClients } from '../../../src/controller/verdicts/judged-clients.ts';
 import { type KubernetesObject, objectKey } from '../../../src/kubernetes/objects/resources.ts';
@@ -59,7 +59,7 @@ class TwoPaths {
   readonly #configMaps = new Map<string, string>();
   readonly #accounts = new Map<string, KubernetesObject>();
   #policies: readonly KubernetesObject[] = [];
-  readonly #keep = clientKeeper(INSTALL);
+  readonly #keep = clientCache(INSTALL);
   readonly #served = new ServedResources({
     ...this.#resourceOptions(),
   });
@@ -90,7 +90,7 @@ class TwoPaths {
     const key = objectKey(client.metadata);
     if (this.#clients.get(key)?.metadata.uid !== uid) this.deleteClient(key);
     this.#clients.set(key, client);
-    this.#server.put(this.#keep(client, key));
+    this.#server.put(this.#keep(client));
     this.#server.judge(uid);
     this.#controller.put(client);
   }

@@ -1,13 +1,17 @@
-// What a token server caches of a client that its own manifest refuses: little, and enough to judge it as the controller
-// does, which has the whole object.
+// What a token server caches: of an object what it reads, and of a client that its own manifest refuses little, and enough
+// to come to the verdict of the controller, which has the whole object.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import {
+  VERIFIER_SECRET_TYPE,
+  verifierSecretData,
+  verifierSecretName,
+} from '../../src/admission/client-secrets/client-verifier.ts';
 import { clientVerdict, findClient, judgeRead } from '../../src/admission/clients/admit-client.ts';
-import { specOf } from '../../src/admission/clients/client-reader.ts';
 import { claimOf } from '../../src/admission/clients/client-uniqueness.ts';
-import { clientKeeper, isReadableClient } from '../../src/cluster-registry/kept-client.ts';
-import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
+import { cachedVerifiers, clientCache, isReadableClient } from '../../src/cluster-registry/cached-objects.ts';
+import type { KubernetesObject } from '../../src/kubernetes/objects/resources.ts';
 import { sourceOf } from '../../src/kubernetes/objects/source-object.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { clientDocument, contextOf, policyDocument } from '../admission/world.ts';
@@ -20,17 +24,16 @@ const metadata = {
   creationTimestamp: '2026-01-01T00:00:00.000Z',
 };
 const objectOf = (spec: object) => clientDocument({ ...spec }, metadata) as unknown as KubernetesObject;
-const keep = clientKeeper({
+const cached = clientCache({
   className: 'default',
   issuer: ISSUER,
   supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
 });
 
 function cachedOf(spec: object) {
-  const object = objectOf(spec);
-  const kept = keep(object, objectKey(object.metadata));
-  if (!isReadableClient(kept)) throw new Error('it is of another class');
-  return kept;
+  const client = cached(objectOf(spec));
+  if (!isReadableClient(client)) throw new Error('it is of another class');
+  return client;
 }
 
 /** Each a rule of the protocol broken, at a size that the schema permits. */
@@ -64,20 +67,64 @@ function withKeys(): object {
   return { auth: { method: 'client_secret_jwt', privateKeyJwt: { jwks: { keys } } } };
 }
 
+const LONG = { note: 'x'.repeat(5000) };
+const BALLAST = {
+  labels: LONG,
+  annotations: LONG,
+  managedFields: [LONG],
+  ownerReferences: [LONG],
+} as unknown as Partial<KubernetesObject['metadata']>;
+
+it('an OAuthClient with large metadata and status → its identity and what was read', () => {
+  const object = objectOf({ ...machine(), unknown: LONG });
+  const { metadata: identity } = object;
+  const client = cached({ ...object, metadata: { ...identity, ...BALLAST }, status: LONG });
+  expect(client.metadata).toEqual(identity);
+  expect(Object.keys(client)).toEqual(['apiVersion', 'kind', 'metadata', 'read']);
+  expect(JSON.stringify(client).length).toBeLessThan(3000);
+});
+
+it.each([
+  ['of another class', { className: 'other', displayName: 'x'.repeat(100) }, {}],
+  ['that is being deleted', machine(), { deletionTimestamp: '2026-01-02T00:00:00Z' }],
+])('an OAuthClient %s → not readable, its identity all the same', (_, spec, changed) => {
+  const object = objectOf(spec);
+  const client = cached({ ...object, metadata: { ...object.metadata, ...changed } });
+  expect(client.metadata).toEqual({ ...object.metadata, ...changed });
+  expect(isReadableClient(client)).toBe(false);
+  if (!('deletionTimestamp' in changed)) expect(client.read).toBeUndefined();
+});
+
+it('a verifier Secret with large metadata → its identity and the verifiers', () => {
+  const verifiers = [{ verifier: Buffer.alloc(32, 200), revision: 4, expiresAt: 1_800_000_000_000 }];
+  const { metadata: identity } = objectOf({});
+  const named = { ...identity, name: verifierSecretName('uid-of-client') };
+  const data = verifierSecretData({ revision: 9, verifiers });
+  const metadata = { ...named, ...BALLAST };
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: VERIFIER_SECRET_TYPE, data };
+  const read = { uid: 'uid-of-client', revision: 9, verifiers };
+  expect(cachedVerifiers(secret)).toEqual({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: named,
+    type: VERIFIER_SECRET_TYPE,
+    verifiers: read,
+  });
+});
+
 describe('a client that a rule refuses', () => {
   it.each(LARGE)('for %s → cached without them, refused as %s', (_, reason, spec) => {
-    const { reading, ruleFaults } = cachedOf(spec);
-    const faults = reading.shared === undefined ? reading.faults : ruleFaults;
+    const { read } = cachedOf(spec);
+    const faults = [...read.faults, ...(read.ruleFaults ?? [])];
     expect(faults.map((fault) => fault.reason)).toContain(reason);
-    expect(JSON.stringify([reading, ruleFaults]).length).toBeLessThan(2000);
+    expect(JSON.stringify(read).length).toBeLessThan(2000);
   });
 
   it('with an id of its own → cached with what policies read, without the details of its credentials', () => {
     const scopes = ['team/read'];
-    const { reading } = cachedOf({ ...withKeys(), clientId: 'team_app', scopes });
-    if (reading.shared === undefined) throw new Error('it was not read');
-    expect(specOf(reading)).toMatchObject({ clientId: 'team_app', scopes, auth: { method: 'client_secret_jwt' } });
-    expect(JSON.stringify(reading).length).toBeLessThan(2000);
+    const { read } = cachedOf({ ...withKeys(), clientId: 'team_app', scopes });
+    expect(read.manifest?.spec).toMatchObject({ clientId: 'team_app', scopes, auth: { method: 'client_secret_jwt' } });
+    expect(JSON.stringify(read).length).toBeLessThan(2000);
   });
 
   it('whatever else is in its manifest → the verdict and the claims that the whole object has', () => {
@@ -119,17 +166,12 @@ describe('a client that a rule refuses', () => {
     let refused = 0;
     fc.assert(
       fc.property(spec, fc.constantFrom(...worlds), (said, world) => {
-        const cached = cachedOf(said);
-        const { reading, ruleFaults } = cached;
-        const read =
-          reading.shared === undefined
-            ? { manifest: undefined, faults: reading.faults }
-            : { manifest: { spec: specOf(reading) }, faults: [], ruleFaults };
-        const found = judgeRead(cached, read, world);
+        const client = cachedOf(said);
+        const found = judgeRead(sourceOf(client), client.read, world);
         const expected = findClient(sourceOf(objectOf(said)), world);
-        if (ruleFaults.length > 0) refused++;
-        // The cache has its own order of age, and only an accepted client counts towards a limit.
-        const { createdAt: _, maxClientsPerNamespace, ...claim } = claimOf(found);
+        if ((client.read.ruleFaults ?? []).length > 0) refused++;
+        // Only an accepted client counts towards a limit.
+        const { maxClientsPerNamespace, ...claim } = claimOf(found);
         expect(claimOf(expected)).toMatchObject({ ...claim, ...(claim.isAccepted && { maxClientsPerNamespace }) });
         const reasons = [clientVerdict(found), clientVerdict(expected)].map(
           ({ conditions }) => conditions.at(-1)?.reason,
