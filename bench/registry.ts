@@ -1,4 +1,4 @@
-// From a list of OAuthClients to serving them: CPU, the longest delay of the event loop, and memory for each client;
+// From a list of OAuthClients to serving them: CPU, the longest delay of the event loop, and memory (docs/adr/0057);
 // then one change among all of them. `node bench/registry.ts [clients] [resources]`: ProtectedResources beside them, none
 // by default; the other side is registry-api-server.ts.
 
