@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import { type Brand, OWN_BRAND } from '../src/http/pages/brand.ts';
+import type { SignInOrder } from '../src/http/pages/login-page.ts';
 import type { HttpTimeouts } from '../src/http/server/strict-fastify.ts';
 import type { Blocks } from '../src/login/blocks.ts';
 import { hashPassword, LocalUsers } from '../src/login/local/local-users.ts';
@@ -90,6 +91,8 @@ export interface GrantryOptions {
   readonly trustedProxies?: readonly string[];
   /** Default: on-demand. */
   readonly dpopNonce?: NonceRule;
+  /** Default: providers-first. */
+  readonly signInOrder?: SignInOrder;
   /** From where key sets may be fetched. Default: public addresses. */
   readonly fetch?: Partial<FetchSettings>;
   /** Of the hosts that clients name. Default: as a server. */
@@ -311,6 +314,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
       trustedProxies: options.trustedProxies ?? [],
       rateLimits: options.rateLimits ?? false,
       dpopNonce: options.dpopNonce ?? 'on-demand',
+      signInOrder: options.signInOrder ?? 'providers-first',
       auditSubjects: options.auditSubjects ?? 'hashed',
       logOneTokenIn: 1,
       fetch: { networks: [], caFile: undefined, ...options.fetch },

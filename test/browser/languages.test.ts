@@ -141,9 +141,13 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
       'error-not-found': () => page.goto(`${issuer}/nowhere`),
       'login-no-way': () => page.goto(authorizeUrl({ client_id: 'later', scope: '' })),
       login: () => page.goto(authorizeUrl()),
+      'login-unfolded': () => page.getByText(login.byPassword).click(),
       'login-missing': () => press(login.submit),
       'login-cancelled': () => press(login.signInBy('Corp 企业账号')),
-      'login-wrong': () => signIn('wrong'),
+      'login-wrong': async () => {
+        await page.getByText(login.byPassword).click();
+        await signIn('wrong');
+      },
       consent: () => signIn(PASSWORD),
       'consent-again': async () => {
         await press(consent.allow);

@@ -56,6 +56,7 @@ it.each<[string, readonly string[], readonly string[]]>([
     [...ISSUER, '--set', 'redis.url=rediss://a,redis.tls.certificateKey=b,redis.tls.keyKey=c'],
     ['redis.tls.existingSecret'],
   ],
+  ['an order of the login page that there is not', [...MINIMAL, '--set', 'signIn.order=users-first'], ['order']],
   ['a brand of two lines', [...MINIMAL, '--set-json', 'branding.name="a\\nb"'], ['name']],
   [
     'a logo from a ConfigMap that no name is',

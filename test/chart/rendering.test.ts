@@ -197,7 +197,7 @@ describe('the chart', () => {
     expect(await policies('--set', 'crds.enabled=false,admissionPolicy.enabled=true')).toBe(2);
     expect(await policies('--set', 'admissionPolicy.enabled=false')).toBe(0);
     // As with the values of an earlier chart, which has no such key.
-    expect(await policies('--set', 'admissionPolicy=null')).toBe(2);
+    expect(await policies('--set', 'admissionPolicy=null,signIn=null')).toBe(2);
   });
 
   it('keeps every kind without a class to the release namespaces, those of further installs included', async () => {
@@ -481,6 +481,7 @@ describe('the chart', () => {
       },
       networkPolicy: { enabled: false },
       users: { existingSecret: 'people' },
+      signIn: { order: 'local-first' },
       branding: {
         name: '登录 & "Co": \\',
         logo: { existingConfigMap: 'brand', key: 'logo.png' },
@@ -530,6 +531,7 @@ describe('the chart', () => {
         header: { name: 'client-cert', proxies: ['10.0.0.0/8'] },
         clientCaFile: '/etc/grantry/client-ca/ca.crt',
       },
+      signInOrder: 'local-first',
       brand: {
         name: '登录 & "Co": \\',
         logoFile: '/etc/grantry/branding/logo.png',

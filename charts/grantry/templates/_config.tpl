@@ -14,6 +14,7 @@
 {{- $_ := set $env "redisStrict" .strict -}}
 {{- end -}}
 {{- $_ := set $env "initialUser" .Values.users.initialUser -}}
+{{- $_ := set $env "signInOrder" (.Values.signIn).order -}}
 {{- with .Values.branding -}}
 {{- $_ := set $env "brandName" .name -}}
 {{- $_ := set $env "brandAccentColor" .accentColor -}}

@@ -18,6 +18,7 @@ export const ENGLISH: Texts = {
     tooMany: (seconds) => `There were too many attempts. Wait ${duration(seconds)}, then try again.`,
     busy: 'Many people are signing in right now. Wait a few seconds, then try again.',
     outdated: 'The sign-in cannot be completed right now. Wait a few seconds, then try again.',
+    byPassword: 'Sign in with a password',
     signInBy: (provider) => `Sign in with ${provider}`,
     cancelled: (provider) => `The sign-in at ${provider} was not finished.`,
     unavailable: (provider) => `${provider} cannot be reached right now. Wait a little, then try again.`,

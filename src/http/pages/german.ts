@@ -23,6 +23,7 @@ export const GERMAN: Texts = {
     busy: 'Gerade melden sich viele Menschen an. Warten Sie einige Sekunden, und versuchen Sie es dann noch einmal.',
     outdated:
       'Die Anmeldung kann gerade nicht abgeschlossen werden. Warten Sie einige Sekunden, und versuchen Sie es dann noch einmal.',
+    byPassword: 'Mit Passwort anmelden',
     signInBy: (provider) => `Mit ${provider} anmelden`,
     cancelled: (provider) => `Die Anmeldung bei ${provider} wurde nicht abgeschlossen.`,
     unavailable: (provider) =>

@@ -29,6 +29,9 @@ export type ClientProblem =
   | { readonly kind: 'notForPerson'; readonly username: string; readonly provider: string | undefined }
   | { readonly kind: 'notOpen' };
 
+/** What stands first where people sign in by providers and by a password. */
+export type SignInOrder = 'providers-first' | 'local-first';
+
 /** A provider to sign in by. */
 export interface LoginProvider {
   /** A path segment. */
@@ -51,12 +54,16 @@ export interface LoginPageFacts {
   /** Whether there is a form for a password. */
   readonly takesPasswords: boolean;
   readonly providers: readonly LoginProvider[];
+  readonly order: SignInOrder;
 }
 
 /** The whole document. */
 export function loginPage(facts: LoginPageFacts): string {
   const { login } = facts.frame.language.texts;
-  const { problem } = facts;
+  const { problem, providers, takesPasswords } = facts;
+  const isSecond = takesPasswords && providers.length > 0 && facts.order === 'providers-first';
+  const isOpen = !isSecond || isForLocalUsers(facts);
+  const form = takesPasswords && passwordForm(facts, isOpen);
   return layout({
     frame: facts.frame,
     title: login.title,
@@ -64,9 +71,16 @@ export function loginPage(facts: LoginPageFacts): string {
       ${problem && problemSummary(login, problem)}
       <h1>${login.title}</h1>
       <p class="lead">${facts.clientName === undefined ? login.leadToAccount : isolated(login.lead, facts.clientName)}</p>
-      ${facts.takesPasswords && passwordForm(facts)}
-      ${facts.providers.map((provider) => providerForm(facts, provider))}
-      ${!facts.takesPasswords && facts.providers.length === 0 && html`<p>${login.noWay}</p>`}
+      ${!isSecond && form}
+      ${providers.map((provider) => providerForm(facts, provider))}
+      ${
+        isSecond &&
+        html`<details class="second"${isOpen && html` open`}>
+        <summary>${login.byPassword}</summary>
+        ${form}
+      </details>`
+      }
+      ${!takesPasswords && providers.length === 0 && html`<p>${login.noWay}</p>`}
       ${helpLink(facts.frame.brand)}<p class="note">${login.note(facts.host)}</p>`,
   });
 }
@@ -77,6 +91,12 @@ function helpLink({ help }: Brand): Html | undefined {
   const target = help.url.startsWith('https:') && html` target="_blank"`;
   return html`<p class="note"><a href="${help.url}"${target} rel="noopener noreferrer"><bdi>${help.text}</bdi></a></p>
       `;
+}
+
+/** Whether the form for a password was used, or the client names an account, whichever: no account shows by it. */
+function isForLocalUsers({ username, problem }: LoginPageFacts): boolean {
+  const isOfLocalUser = problem?.kind === 'notForPerson' && problem.provider === undefined;
+  return username !== '' || problem?.kind === 'missing' || isOfLocalUser;
 }
 
 /** Hidden fields of each form of the page. */
@@ -94,9 +114,11 @@ function providerForm(facts: LoginPageFacts, { name, displayName }: LoginProvide
       `;
 }
 
-function passwordForm(facts: LoginPageFacts): Html {
+/** @param isOpen whether it can be seen: the first empty field has the focus then, unless a problem has it */
+function passwordForm(facts: LoginPageFacts, isOpen: boolean): Html {
   const { login } = facts.frame.language.texts;
-  const { problem } = facts;
+  const { problem, username } = facts;
+  const focused = isOpen && problem === undefined && (username === '' ? 'username' : 'password');
   return html`<form method="post" action="${facts.frame.basePath}/login" novalidate>
         ${sealed(facts)}
         ${field({
@@ -105,14 +127,16 @@ function passwordForm(facts: LoginPageFacts): Html {
           error: problem?.kind === 'missing' && problem.username && login.usernameMissing,
           invalid: problem?.kind === 'wrong',
           attributes: html`type="text" autocomplete="username" autocapitalize="none" autocorrect="off" spellcheck="false"
-            maxlength="254" value="${facts.username}"${problem === undefined && html` autofocus`}`,
+            maxlength="254" value="${username}"${focused === 'username' && html` autofocus`}`,
         })}
         ${field({
           name: 'password',
           label: login.password,
           error: problem?.kind === 'missing' && problem.password && login.passwordMissing,
           invalid: problem?.kind === 'wrong',
-          attributes: html`type="password" autocomplete="current-password" maxlength="1024"`,
+          attributes: html`type="password" autocomplete="current-password" maxlength="1024"${
+            focused === 'password' && html` autofocus`
+          }`,
         })}
         <button type="submit" class="primary wide">${login.submit}</button>
       </form>`;

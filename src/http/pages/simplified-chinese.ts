@@ -20,6 +20,7 @@ export const SIMPLIFIED_CHINESE: Texts = {
     tooMany: (seconds) => `尝试次数过多。请等待 ${duration(seconds)}后重试。`,
     busy: '当前登录人数较多。请稍等几秒后重试。',
     outdated: '暂时无法完成登录。请稍等几秒后重试。',
+    byPassword: '使用密码登录',
     signInBy: (provider) => `使用 ${provider} 登录`,
     cancelled: (provider) => `在 ${provider} 的登录没有完成。`,
     unavailable: (provider) => `暂时无法连接到 ${provider}。请稍后重试。`,

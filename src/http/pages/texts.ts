@@ -25,6 +25,8 @@ export interface Texts {
     readonly tooMany: (seconds: number) => string;
     readonly busy: string;
     readonly outdated: string;
+    /** The summary of the form for a password, below the providers. */
+    readonly byPassword: string;
     readonly signInBy: (provider: string) => string;
     readonly cancelled: (provider: string) => string;
     readonly unavailable: (provider: string) => string;

@@ -12,7 +12,8 @@ export const UPSTREAM_RETRY_SECONDS = 10;
 /** The status and content of a login page. */
 export interface LoginStep {
   readonly status: 200 | 403 | 422 | 429 | 502 | 503;
-  readonly username: string;
+  /** As typed before; undefined: that of `login_hint`, if any. */
+  readonly username?: string;
   readonly problem: LoginProblem | undefined;
 }
 
@@ -45,10 +46,11 @@ export function sendLoginPage(
     clientName: isRequest ? goal.client.displayName : undefined,
     sealedRequest,
     csrf: flow.formTokens.make(browser, sealedRequest),
-    username,
+    username: username ?? (isRequest ? goal.request.openid?.loginHint : undefined) ?? '',
     problem,
     takesPasswords,
     providers,
+    order: flow.order,
   });
   const send = isRequest || providers.length > 0 ? sendLeavingPage : sendOwnPage;
   send(reply.code(isClosedForNow ? 503 : status), page);

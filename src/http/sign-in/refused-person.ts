@@ -32,7 +32,7 @@ export function refusePerson(
 
 /** For a form that this server does not show: of an older page, or of none. */
 export function refuseSource(flow: SignInFlow, exchange: Exchange, goal: SignInGoal): void {
-  sendLoginPage(flow, exchange, goal, { status: 403, username: '', problem: { kind: 'notOpen' } });
+  sendLoginPage(flow, exchange, goal, { status: 403, problem: { kind: 'notOpen' } });
   exchange.log.outcome = 'refused';
   exchange.log.reason = 'source_not_permitted';
 }

@@ -21,6 +21,7 @@ import type { KnownBrowsers } from '../cookies/known-browsers.ts';
 import type { PendingDepartures } from '../cookies/pending-departures.ts';
 import type { SealedRequests } from '../cookies/sealed-request.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { SignInOrder } from '../pages/login-page.ts';
 import type { PageSite } from '../pages/page-frame.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { LEAVING_PAGE_HEADERS, PAGE_HEADERS } from '../server/security-headers.ts';
@@ -34,6 +35,8 @@ const INTERACTION_ID_BYTES = 32;
 /** The dependencies, made once. */
 export interface SignInFlow extends PageSite {
   readonly issuer: string;
+  /** Of the login page. */
+  readonly order: SignInOrder;
   readonly authorization: AuthorizationEndpoint;
   readonly registry: RegistryRef;
   readonly sessions: BrowserSessions;

@@ -150,7 +150,7 @@ function refuse(flow: SignInFlow, exchange: Exchange, goal: SignInGoal, refused:
     flow.metrics.rateLimited.inc({ limit: REASON.tooMany });
   }
   if (kind === 'unavailable') reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
-  sendLoginPage(flow, exchange, goal, { status: STATUS[kind], username: '', problem });
+  sendLoginPage(flow, exchange, goal, { status: STATUS[kind], problem });
   log.outcome = 'refused';
   log.reason = refused.reason ?? REASON[kind];
   if (detail !== undefined) log.detail = detail;

@@ -68,7 +68,7 @@ export async function depart(
     const detail = flow.sources.faultOf(provider.name);
     if (detail !== undefined) log.detail = detail;
     reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
-    sendLoginPage(flow, exchange, goal, { status: 503, username: '', problem });
+    sendLoginPage(flow, exchange, goal, { status: 503, problem });
     return;
   }
   const browser = flow.sessions.ensureBrowser(request, reply);

@@ -110,6 +110,12 @@ const VARIABLES = z.object({
     .describe(
       'A file with the pepper that handles and sealed fields are made with, one value a line: the first makes, all are accepted. Unset: `grantry dev` makes one and keeps it; in a cluster it is that of the Secret `grantry-pepper`, which the controller makes unless this is set for it too.',
     ),
+  GRANTRY_SIGN_IN_ORDER: z
+    .enum(['providers-first', 'local-first'], 'is neither providers-first nor local-first')
+    .prefault('providers-first')
+    .describe(
+      'What the login page begins with where people sign in by identity providers and by password: the buttons of the providers, with the form for a password folded below them (`providers-first`), or that form (`local-first`).',
+    ),
   ...BRAND_VARIABLES,
   ...FETCH_VARIABLES,
   ...REDIS_VARIABLES,
@@ -155,6 +161,8 @@ export interface Settings {
   readonly cluster: ClusterPlace;
   readonly defaultPolicy: 'Baseline' | 'Deny' | 'AllowAll';
   readonly pepperFile: string | undefined;
+  /** What the login page begins with. */
+  readonly signInOrder: 'providers-first' | 'local-first';
   readonly brand: BrandSettings;
   readonly fetch: FetchSettings;
   /** Undefined: state is in the memory of the process. */
@@ -274,6 +282,7 @@ export function readSettings({
     cluster: clusterPlace(environment),
     defaultPolicy: values.GRANTRY_DEFAULT_POLICY,
     pepperFile: values.GRANTRY_PEPPER_FILE,
+    signInOrder: values.GRANTRY_SIGN_IN_ORDER,
     brand: brandSettings(values),
     fetch: fetchSettings(values),
     redis: redisSettings(values),

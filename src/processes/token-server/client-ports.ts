@@ -170,6 +170,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     brand,
     peppers,
     rateLimits,
+    order: settings.signInOrder,
     authorization,
     registry,
     stores,

@@ -8,6 +8,7 @@ import { PendingDepartures } from '../../http/cookies/pending-departures.ts';
 import { SealedRequests } from '../../http/cookies/sealed-request.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { Brand } from '../../http/pages/brand.ts';
+import type { SignInOrder } from '../../http/pages/login-page.ts';
 import { FormTokens } from '../../http/sign-in/form-origin.ts';
 import { LoginLimit, UNLIMITED_LOGINS } from '../../http/sign-in/login-limit.ts';
 import type { SignInFlow } from '../../http/sign-in/sign-in-flow.ts';
@@ -25,6 +26,7 @@ export interface SignInOptions {
   readonly peppers: readonly [Uint8Array, ...Uint8Array[]];
   /** False turns the limits on sign-in off. */
   readonly rateLimits: boolean;
+  readonly order: SignInOrder;
   readonly authorization: AuthorizationEndpoint;
   readonly registry: RegistryRef;
   readonly stores: Stores;
@@ -45,6 +47,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     brand,
     peppers,
     rateLimits,
+    order,
     authorization,
     registry,
     stores,
@@ -60,6 +63,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     issuer,
     basePath: issuerPath(issuer),
     brand,
+    order,
     authorization,
     registry,
     owners,

@@ -6,6 +6,7 @@ import type { ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { Brand } from '../../http/pages/brand.ts';
+import type { SignInOrder } from '../../http/pages/login-page.ts';
 import type { HttpTimeouts } from '../../http/server/strict-fastify.ts';
 import type { Blocks } from '../../login/blocks.ts';
 import type { NonceRule } from '../../oauth/dpop/nonces.ts';
@@ -27,6 +28,8 @@ export interface TokenServerSettings {
   readonly rateLimits: boolean;
   /** When DPoP proofs need a nonce. */
   readonly dpopNonce: NonceRule;
+  /** What the login page begins with. */
+  readonly signInOrder: SignInOrder;
   readonly auditSubjects: 'hashed' | 'plain';
   /** N: one of N successful token requests is logged. */
   readonly logOneTokenIn: number;

@@ -63,6 +63,8 @@ export interface WorldOptions {
   readonly hashing?: LocalUsersOptions['hashing'];
   /** Default: no upstream sign-in. */
   readonly providers?: readonly IdentityProvider[];
+  /** Default: providers-first. */
+  readonly signInOrder?: NonNullable<GrantryOptions['signInOrder']>;
   /** Whether there are no local users. */
   readonly hasNoUsers?: boolean;
   /** Default: those in memory. */
@@ -143,6 +145,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.lookup && { lookup: options.lookup }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(options.clock && { clock: options.clock }),
+    ...(options.signInOrder && { signInOrder: options.signInOrder }),
     ...(options.pepper && { pepper: options.pepper }),
     blocks,
     wrapStores: (inMemory) => {

@@ -24,6 +24,7 @@ describe('the configuration', () => {
       host: '127.0.0.1',
       rateLimits: true,
       dpopNonce: 'on-demand',
+      signInOrder: 'providers-first',
       auditSubjects: 'hashed',
       trustedProxies: [],
       drainDelaySeconds: 5,
@@ -148,6 +149,7 @@ describe('the configuration', () => {
   it('refuses values that are none of those allowed', () => {
     const wrong = {
       GRANTRY_DPOP_NONCE: 'sometimes',
+      GRANTRY_SIGN_IN_ORDER: 'local',
       GRANTRY_LOG_LEVEL: 'loud',
       GRANTRY_LOG_FORMAT: 'xml',
       GRANTRY_LOG_ONE_TOKEN_IN: '0',
