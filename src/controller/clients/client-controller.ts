@@ -12,7 +12,7 @@ import { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, objectKey, splitKey } from '../../kubernetes/objects/resources.ts';
 import { hasSameLabels } from '../../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
-import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
+import type { ObjectSource } from '../../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { labelledClient } from '../client-secrets/client-secret-object.ts';
@@ -20,6 +20,7 @@ import { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { uidOfVerifierSecret, VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
+import { KindController } from '../reconciling/kind-controller.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
 import { ProgrammedObjects } from '../replicas/programmed.ts';
@@ -31,23 +32,21 @@ import { ClientReconciler } from './client-reconciler.ts';
 import { mayPublishSecret, storedClient } from './programmed.ts';
 import { type ReferredKind, ReferringClients } from './referring-clients.ts';
 
-type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
-
 /** The watches; each has completed its first list. */
 export interface ClientSources {
-  readonly clients: Source;
-  readonly policies: Source;
-  readonly namespaces: Source;
+  readonly clients: ObjectSource;
+  readonly policies: ObjectSource;
+  readonly namespaces: ObjectSource;
   /** Metadata of the Secrets in the namespaces of clients. */
-  readonly secrets: Source;
+  readonly secrets: ObjectSource;
   /** Metadata of the ConfigMaps there. */
-  readonly configMaps: Source;
+  readonly configMaps: ObjectSource;
   /** Metadata of the ServiceAccounts there. */
-  readonly serviceAccounts: Source;
+  readonly serviceAccounts: ObjectSource;
   /** Those Secrets of the release namespace that are parts of grantry. */
-  readonly releaseSecrets: Source;
+  readonly releaseSecrets: ObjectSource;
   /** Of the replicas; undefined where their addresses are fixed or not configured. */
-  readonly endpointSlices?: Source | undefined;
+  readonly endpointSlices?: ObjectSource | undefined;
 }
 
 /** The settings of an install. */
@@ -85,7 +84,7 @@ const WORKERS_PER_NAMESPACE = WORKERS / 4;
 const CLEAN_UP_MILLISECONDS = 30_000;
 const LAST_USED_PER_SECOND = 5;
 
-export class ClientController {
+export class ClientController extends KindController {
   readonly #options: ClientControllerOptions;
   readonly #clients: JudgedClients;
   readonly #programmed: ProgrammedObjects;
@@ -95,14 +94,13 @@ export class ClientController {
   /** Keys by uid, of the clients of every class. */
   readonly #keys = new Map<string, string>();
   readonly #referring = new ReferringClients();
-  readonly #queue: WorkQueue;
   readonly #cleanUps: WorkQueue;
-  #endListening: readonly (() => void)[] = [];
   #cleaning: NodeJS.Timeout | undefined;
 
   constructor(options: ClientControllerOptions) {
-    this.#options = options;
     const { api, sources, install, clock, random, log, metrics, record } = options;
+    super({ kind: 'OAuthClient', log, metrics, workers: WORKERS, workersPerNamespace: WORKERS_PER_NAMESPACE });
+    this.#options = options;
     const clientExists = (uid: string) => this.#keys.has(uid);
     this.#clients = new JudgedClients({
       ...install,
@@ -118,7 +116,7 @@ export class ClientController {
       record,
       clock,
       clientOf: (uid) => this.#clientOf(uid),
-      onChange: ({ metadata }) => this.#queue.add(objectKey(metadata)),
+      onChange: ({ metadata }) => this.queue.add(objectKey(metadata)),
     });
     const programmed = new ProgrammedObjects({ replicas: options.observed, clock, random });
     this.#programmed = programmed;
@@ -144,27 +142,16 @@ export class ClientController {
       record,
       lastUsedRate: new TokenBucket({ perSecond: LAST_USED_PER_SECOND, burst: LAST_USED_PER_SECOND }),
     });
-    const queues = { log, metrics };
-    this.#queue = new WorkQueue({
-      ...queues,
-      kind: 'OAuthClient',
-      workers: WORKERS,
-      workersPerNamespace: WORKERS_PER_NAMESPACE,
-      reconcile: (key) => this.#reconcile(key),
-    });
     this.#cleanUps = new WorkQueue({
-      ...queues,
       kind: 'verifier',
+      log,
+      metrics,
       reconcile: async (uid) => {
         if (!clientExists(uid)) await this.#verifiers.removeOrphan(uid);
         return undefined;
       },
     });
-  }
-
-  /** How many keys are queued or being reconciled. */
-  get queued(): number {
-    return this.#queue.size + this.#cleanUps.size;
+    this.companions = [this.#cleanUps, this.#reports];
   }
 
   /** What the replicas report of IdentityProviders: they are polled for clients and providers at once. */
@@ -172,11 +159,10 @@ export class ClientController {
     return this.#reports.providers;
   }
 
-  /** Queues every client, then follows changes until `stop`. */
-  start(): void {
+  protected listen() {
     const { clients, policies, namespaces, secrets, configMaps, serviceAccounts, releaseSecrets, endpointSlices } =
       this.#options.sources;
-    this.#endListening = [
+    return [
       clients.listen((change) => this.#clientChanged(change)),
       policies.listen(() => this.#policiesChanged()),
       namespaces.listen(unlessSame(hasSameLabels, (change) => this.#namespaceChanged(change))),
@@ -186,15 +172,20 @@ export class ClientController {
       releaseSecrets.listen((change) => this.#releaseSecretChanged(change)),
       ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
     ];
+  }
+
+  protected begin(): void {
     // The claims of all clients must be known before the first is judged.
-    for (const object of clients.objects()) this.#index(object);
+    for (const object of this.#options.sources.clients.objects()) this.#index(object);
     this.#settle();
-    for (const key of this.#clients.keys()) this.#queue.add(key);
+    for (const key of this.#clients.keys()) this.queue.add(key);
     this.#cleanUp();
     this.#cleaning = setInterval(() => this.#cleanUp(), CLEAN_UP_MILLISECONDS);
-    this.#queue.start();
-    this.#cleanUps.start();
-    this.#reports.start();
+  }
+
+  override async stop(): Promise<void> {
+    clearInterval(this.#cleaning);
+    await super.stop();
   }
 
   /** To be called when the grants of resources changed. @param keys of the resources */
@@ -204,14 +195,7 @@ export class ClientController {
       this.#queueReferring('Identifiers', namespace);
   }
 
-  /** Nothing is written after the promise is fulfilled. */
-  async stop(): Promise<void> {
-    clearInterval(this.#cleaning);
-    for (const end of this.#endListening) end();
-    await Promise.all([this.#queue.stop(), this.#cleanUps.stop(), this.#reports.stop()]);
-  }
-
-  async #reconcile(key: string): Promise<number | undefined> {
+  protected async reconcile(key: string): Promise<number | undefined> {
     // Policies and namespaces may have changed since it was indexed.
     const object = this.#clients.get(key);
     if (object !== undefined) this.#clients.put(object);
@@ -233,7 +217,7 @@ export class ClientController {
   }
 
   #settle(): void {
-    for (const key of this.#clients.settle()) this.#queue.add(key);
+    for (const key of this.#clients.settle()) this.queue.add(key);
   }
 
   #clientChanged({ type, key, object, before }: ObjectChange): void {
@@ -241,7 +225,7 @@ export class ClientController {
     if (outdated !== undefined) this.#referring.delete(key, outdated);
     if (type === 'put') {
       this.#index(object);
-      this.#queue.add(key);
+      this.queue.add(key);
     } else {
       const { uid } = object.metadata;
       this.#keys.delete(uid);
@@ -255,12 +239,12 @@ export class ClientController {
 
   #policiesChanged(): void {
     this.#clients.policiesChanged();
-    for (const key of this.#clients.keys()) this.#queue.add(key);
+    for (const key of this.#clients.keys()) this.queue.add(key);
   }
 
   #namespaceChanged({ key: namespace }: ObjectChange): void {
     const prefix = `${namespace}/`;
-    for (const key of this.#clients.keys()) if (key.startsWith(prefix)) this.#queue.add(key);
+    for (const key of this.#clients.keys()) if (key.startsWith(prefix)) this.queue.add(key);
   }
 
   #secretChanged({ key, object, before }: ObjectChange): void {
@@ -271,23 +255,23 @@ export class ClientController {
     if (labelled === undefined || client === undefined) return;
     const [namespace] = splitKey(client);
     const isHere = (name: string) => key === `${namespace}/${name}`;
-    if (this.#verifiers.of({ ...labelled, namespace }).secretNames.some(isHere)) this.#queue.add(client);
+    if (this.#verifiers.of({ ...labelled, namespace }).secretNames.some(isHere)) this.queue.add(client);
   }
 
   #queueReferring(kind: ReferredKind, key: string): void {
-    for (const client of this.#referring.to(kind, key)) this.#queue.add(client);
+    for (const client of this.#referring.to(kind, key)) this.queue.add(client);
   }
 
   #releaseSecretChanged({ object }: ObjectChange): void {
     const uid = object.type === VERIFIER_SECRET_TYPE ? uidOfVerifierSecret(object) : undefined;
     const client = uid === undefined ? undefined : this.#keys.get(uid);
-    if (client !== undefined) this.#queue.add(client);
+    if (client !== undefined) this.queue.add(client);
   }
 
   #replicasChanged(): void {
     for (const uid of this.#programmed.replicasChanged()) {
       const client = this.#keys.get(uid);
-      if (client !== undefined) this.#queue.add(client);
+      if (client !== undefined) this.queue.add(client);
     }
   }
 

@@ -8,19 +8,18 @@ import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { KubernetesApi } from '../../kubernetes/api/kubernetes-api.ts';
 import { IDENTITY_PROVIDERS, objectKey, SECRETS } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
-import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
+import type { ObjectSource } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { forEachOf } from '../reconciling/for-each-of.ts';
+import { KindController } from '../reconciling/kind-controller.ts';
 import { StatusReport } from '../reconciling/status-report.ts';
-import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import type { ReconcileMetrics } from '../reconciling/work-queue.ts';
 import { REPORT_AFTER_MILLISECONDS } from '../replicas/programmed.ts';
 import type { ProviderReports, ReportedProviders } from '../replicas/reported-providers.ts';
 import { observationOf } from './provider-observation.ts';
 import { providerStatus } from './provider-status.ts';
-
-type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
 
 export interface ProviderControllerOptions {
   readonly api: LeaderApi;
@@ -29,9 +28,9 @@ export interface ProviderControllerOptions {
   /** The watches; each has completed its first list. */
   readonly sources: {
     /** IdentityProviders of the release namespace. */
-    readonly providers: Source;
+    readonly providers: ObjectSource;
     /** The Secrets there of the type for identity providers, and no others. */
-    readonly providerSecrets: Source;
+    readonly providerSecrets: ObjectSource;
   };
   readonly install: { readonly issuer: string; readonly releaseNamespace: string };
   readonly reported: Pick<ReportedProviders, 'latest' | 'listen' | 'pollSoon'>;
@@ -50,47 +49,34 @@ const HURRY_MILLISECONDS = 10_000;
 /** Between two Events about groups of one provider that were left out. */
 const OVERAGE_EVERY_MILLISECONDS = 3_600_000;
 
-export class ProviderController {
+export class ProviderController extends KindController {
   readonly #options: ProviderControllerOptions;
   readonly #statuses: StatusReport;
-  readonly #queue: WorkQueue;
   /** Since when replicas are behind, by uid and generation. */
   #behindSince: ReadonlyMap<string, number> = new Map();
   /** When the last Event about groups that were left out was recorded, by uid. */
   #overageEvents: ReadonlyMap<string, number> = new Map();
-  #endListening: readonly (() => void)[] = [];
 
   constructor(options: ProviderControllerOptions) {
+    super({ kind: 'IdentityProvider', log: options.log, metrics: options.metrics });
     this.#options = options;
-    const { log, metrics } = options;
     this.#statuses = new StatusReport(options, IDENTITY_PROVIDERS);
-    this.#queue = new WorkQueue({ kind: 'IdentityProvider', log, metrics, reconcile: () => this.#reconcile() });
   }
 
-  /** How many keys are queued or being reconciled. */
-  get queued(): number {
-    return this.#queue.size;
-  }
-
-  /** Reconciles all, then follows changes until `stop`. */
-  start(): void {
+  protected listen() {
     const { sources, reported } = this.#options;
-    this.#endListening = [
-      sources.providers.listen(() => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS)),
-      sources.providerSecrets.listen(() => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS)),
+    return [
+      sources.providers.listen(() => this.queue.addAfter(ALL, GATHERING_MILLISECONDS)),
+      sources.providerSecrets.listen(() => this.queue.addAfter(ALL, GATHERING_MILLISECONDS)),
       // Also for the Secrets of other types, whose changes are not followed.
       reported.listen(() => {
-        if (this.#hasProviders) this.#queue.add(ALL);
+        if (this.#hasProviders) this.queue.add(ALL);
       }),
     ];
-    this.#queue.add(ALL);
-    this.#queue.start();
   }
 
-  /** Nothing is written after the promise is fulfilled. */
-  async stop(): Promise<void> {
-    for (const end of this.#endListening) end();
-    await this.#queue.stop();
+  protected begin(): void {
+    this.queue.add(ALL);
   }
 
   get #hasProviders(): boolean {
@@ -98,7 +84,7 @@ export class ProviderController {
     return false;
   }
 
-  async #reconcile(): Promise<undefined> {
+  protected async reconcile(): Promise<undefined> {
     const { sources, install, reported } = this.#options;
     const objects = [...sources.providers.objects()].map(sourceOf);
     const others = await this.#secretsOfOtherTypes(objects.map(({ manifest }) => nameOfSecret(manifest)));

@@ -10,7 +10,8 @@ import { SECRETS } from '../../kubernetes/objects/resources.ts';
 import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Random } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
-import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import { KindController } from '../reconciling/kind-controller.ts';
+import type { ReconcileMetrics } from '../reconciling/work-queue.ts';
 
 export interface InitialUserOptions {
   /** As a username of `users.yaml` may be. */
@@ -36,36 +37,26 @@ const NAME = 'grantry-initial-user';
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const PASSWORD = { groups: 6, groupLength: 5 };
 
-export class InitialUser {
+export class InitialUser extends KindController {
   readonly #options: InitialUserOptions;
-  readonly #queue: WorkQueue;
-  #endListening: (() => void) | undefined;
 
   constructor(options: InitialUserOptions) {
+    super({ kind: 'initial user', log: options.log, metrics: options.metrics });
     this.#options = options;
-    const { log, metrics } = options;
-    this.#queue = new WorkQueue({ kind: 'initial user', log, metrics, reconcile: () => this.#reconcile() });
   }
 
-  get queued(): number {
-    return this.#queue.size;
-  }
-
-  start(): void {
-    this.#endListening = this.#options.sources.usersSecrets.listen(({ type, object }) => {
-      if (type === 'delete' && object.metadata.name === NAME) this.#queue.add(NAME);
+  protected listen() {
+    const end = this.#options.sources.usersSecrets.listen(({ type, object }) => {
+      if (type === 'delete' && object.metadata.name === NAME) this.queue.add(NAME);
     });
-    this.#queue.add(NAME);
-    this.#queue.start();
+    return [end];
   }
 
-  /** Nothing is written any more after the promise is fulfilled. */
-  async stop(): Promise<void> {
-    this.#endListening?.();
-    await this.#queue.stop();
+  protected begin(): void {
+    this.queue.add(NAME);
   }
 
-  async #reconcile(): Promise<undefined> {
+  protected async reconcile(): Promise<undefined> {
     if (await this.#isProvided()) return undefined;
     const { api, releaseNamespace: namespace, username, hashPassword, random, log } = this.#options;
     const password = newPassword(random);

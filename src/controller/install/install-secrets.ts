@@ -13,7 +13,8 @@ import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts
 import type { Random } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import { KindController } from '../reconciling/kind-controller.ts';
+import type { ReconcileMetrics } from '../reconciling/work-queue.ts';
 import type { LostSecrets } from './lost-secrets.ts';
 
 export interface InstallSecretsOptions {
@@ -41,42 +42,35 @@ const LOSSES: Partial<Readonly<Record<SingleSecret['part'], string>>> = {
   webhook: 'No controller knew its value, so there is another one. Receivers of alerts need it.',
 };
 
-export class InstallSecrets {
+export class InstallSecrets extends KindController {
   readonly #options: InstallSecretsOptions;
-  readonly #queue: WorkQueue;
   /** By name: fulfilled after the first reconcile. */
   readonly #firstAttempts: ReadonlyMap<string, PromiseWithResolvers<void>>;
   /** Whether a verifier or signing key existed at the start: those are created only after these Secrets. */
   #isExistingInstall = false;
-  #endListening: (() => void) | undefined;
 
   constructor(options: InstallSecretsOptions) {
-    this.#options = options;
     const { log, metrics, wanted } = options;
+    super({ kind: 'install secret', log, metrics });
+    this.#options = options;
     this.#firstAttempts = new Map(wanted.map(({ name }) => [name, Promise.withResolvers<void>()]));
-    this.#queue = new WorkQueue({
-      kind: 'install secret',
-      log,
-      metrics,
-      reconcile: (name) => this.#reconcile(name).finally(() => this.#firstAttempts.get(name)?.resolve()),
-    });
   }
 
-  get queued(): number {
-    return this.#queue.size;
-  }
-
-  start(): void {
+  protected listen() {
     const { sources, wanted } = this.#options;
-    this.#endListening = sources.releaseSecrets.listen(({ type, object }) => {
+    const end = sources.releaseSecrets.listen(({ type, object }) => {
       const { name } = object.metadata;
-      if (type === 'delete' && wanted.some((secret) => secret.name === name)) this.#queue.add(name);
+      if (type === 'delete' && wanted.some((secret) => secret.name === name)) this.queue.add(name);
     });
+    return [end];
+  }
+
+  protected begin(): void {
+    const { sources, wanted } = this.#options;
     this.#isExistingInstall = [...sources.releaseSecrets.objects()].some(({ metadata }) =>
       ['verifier', 'signing-key'].includes(metadata.labels?.[PART_LABEL] ?? ''),
     );
-    for (const { name } of wanted) this.#queue.add(name);
-    this.#queue.start();
+    for (const { name } of wanted) this.queue.add(name);
   }
 
   /**
@@ -87,13 +81,15 @@ export class InstallSecrets {
     await Promise.all([...this.#firstAttempts.values()].map(({ promise }) => promise));
   }
 
-  /** Nothing is written any more after the promise is fulfilled. */
-  async stop(): Promise<void> {
-    this.#endListening?.();
-    await this.#queue.stop();
+  protected async reconcile(name: string): Promise<undefined> {
+    try {
+      return await this.#create(name);
+    } finally {
+      this.#firstAttempts.get(name)?.resolve();
+    }
   }
 
-  async #reconcile(name: string): Promise<undefined> {
+  async #create(name: string): Promise<undefined> {
     const { api, sources, releaseNamespace: namespace, wanted, random } = this.#options;
     const secret = wanted.find((each) => each.name === name);
     if (secret === undefined || sources.releaseSecrets.get(objectKey({ namespace, name })) !== undefined)

@@ -9,24 +9,23 @@ import { ambiguityCondition, ambiguousClientIds } from '../../admission/policies
 import { matchesSelector } from '../../admission/policies/label-selector.ts';
 import { CLIENT_POLICIES, type KubernetesObject } from '../../kubernetes/objects/resources.ts';
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
-import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
+import type { ObjectSource } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { forEachOf } from '../reconciling/for-each-of.ts';
+import { KindController } from '../reconciling/kind-controller.ts';
 import { withTime } from '../reconciling/status-conditions.ts';
 import { StatusReport } from '../reconciling/status-report.ts';
-import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
-
-type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
+import type { ReconcileMetrics } from '../reconciling/work-queue.ts';
 
 export interface PolicyControllerOptions {
   readonly api: LeaderApi;
   /** The watches; each has completed its first list. */
   readonly sources: {
-    readonly policies: Source;
-    readonly namespaces: Source;
-    readonly clients: Source;
+    readonly policies: ObjectSource;
+    readonly namespaces: ObjectSource;
+    readonly clients: ObjectSource;
   };
   readonly className: string;
   readonly record: (event: EventFacts) => void;
@@ -40,44 +39,32 @@ const ALL = 'all';
 /** How long changes of clients and namespaces are batched. */
 const GATHERING_MILLISECONDS = 1000;
 
-export class PolicyController {
+export class PolicyController extends KindController {
   readonly #options: PolicyControllerOptions;
   readonly #statuses: StatusReport;
-  readonly #queue: WorkQueue;
-  #endListening: readonly (() => void)[] = [];
 
   constructor(options: PolicyControllerOptions) {
+    super({ kind: 'ClientPolicy', log: options.log, metrics: options.metrics });
     this.#options = options;
     this.#statuses = new StatusReport(options, CLIENT_POLICIES);
-    const { log, metrics } = options;
-    this.#queue = new WorkQueue({ kind: 'ClientPolicy', log, metrics, reconcile: () => this.#reconcile() });
   }
 
-  /** How many keys are queued or being reconciled. */
-  get queued(): number {
-    return this.#queue.size;
-  }
-
-  start(): void {
+  protected listen() {
     const { policies, namespaces, clients } = this.#options.sources;
-    const later = () => this.#queue.addAfter(ALL, GATHERING_MILLISECONDS);
-    this.#endListening = [
-      policies.listen(() => this.#queue.add(ALL)),
+    const later = () => this.queue.addAfter(ALL, GATHERING_MILLISECONDS);
+    return [
+      policies.listen(() => this.queue.add(ALL)),
       namespaces.listen(later),
       // An update of a client does not change the counts.
       clients.listen(({ before }) => (before === undefined ? later() : undefined)),
     ];
-    this.#queue.add(ALL);
-    this.#queue.start();
   }
 
-  /** Nothing is written after the promise is fulfilled. */
-  async stop(): Promise<void> {
-    for (const end of this.#endListening) end();
-    await this.#queue.stop();
+  protected begin(): void {
+    this.queue.add(ALL);
   }
 
-  async #reconcile(): Promise<undefined> {
+  protected async reconcile(): Promise<undefined> {
     const { sources, className } = this.#options;
     const objects = new Map([...sources.policies.objects()].map((object) => [object.metadata.uid, object]));
     const policies = [...objects.values()].map(sourceOf);

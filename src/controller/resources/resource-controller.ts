@@ -20,27 +20,26 @@ import { type KubernetesObject, PROTECTED_RESOURCES } from '../../kubernetes/obj
 import { sourceOf } from '../../kubernetes/objects/source-object.ts';
 import { hasSameLabels, labelsOf } from '../../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
-import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts';
+import type { ObjectSource } from '../../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import { resourceMetadataUrl } from '../../oauth/endpoints/resource-metadata.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
+import { KindController } from '../reconciling/kind-controller.ts';
 import { withTime } from '../reconciling/status-conditions.ts';
 import { StatusReport } from '../reconciling/status-report.ts';
 import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
 import { isProgrammedIn, ProgrammedObjects, type StoredVersion } from '../replicas/programmed.ts';
 
-type Source = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
-
 export interface ResourceControllerOptions {
   readonly api: LeaderApi;
   /** The watches; each has completed its first list. */
   readonly sources: {
-    readonly resources: Source;
-    readonly policies: Source;
-    readonly namespaces: Source;
+    readonly resources: ObjectSource;
+    readonly policies: ObjectSource;
+    readonly namespaces: ObjectSource;
   };
   readonly install: {
     readonly issuer: string;
@@ -65,18 +64,17 @@ const GATHERING_MILLISECONDS = 20;
 const WORKERS = 8;
 const WORKERS_PER_NAMESPACE = WORKERS / 4;
 
-export class ResourceController {
+export class ResourceController extends KindController {
   readonly #options: ResourceControllerOptions;
   readonly #resources: AdmittedResources<SourceObject>;
   readonly #programmed: ProgrammedObjects;
   readonly #statuses: StatusReport;
-  readonly #queue: WorkQueue;
   readonly #rankings: WorkQueue;
-  #endListening: readonly (() => void)[] = [];
 
   constructor(options: ResourceControllerOptions) {
-    this.#options = options;
     const { sources, install, log, metrics, observed: replicas, clock, random } = options;
+    super({ kind: 'ProtectedResource', log, metrics, workers: WORKERS, workersPerNamespace: WORKERS_PER_NAMESPACE });
+    this.#options = options;
     this.#resources = new AdmittedResources({
       className: install.className,
       issuer: install.issuer,
@@ -88,14 +86,6 @@ export class ResourceController {
     });
     this.#programmed = new ProgrammedObjects({ replicas, clock, random });
     this.#statuses = new StatusReport(options, PROTECTED_RESOURCES);
-    this.#queue = new WorkQueue({
-      kind: 'ProtectedResource',
-      log,
-      metrics,
-      workers: WORKERS,
-      workersPerNamespace: WORKERS_PER_NAMESPACE,
-      reconcile: (key) => this.#reconcile(key),
-    });
     this.#rankings = new WorkQueue({
       kind: 'resource-ranking',
       log,
@@ -105,11 +95,7 @@ export class ResourceController {
         return undefined;
       },
     });
-  }
-
-  /** How many keys are queued or being reconciled. */
-  get queued(): number {
-    return this.#queue.size + this.#rankings.size;
+    this.companions = [this.#rankings];
   }
 
   /** See {@link AdmittedResources.ownerOf}. */
@@ -124,30 +110,24 @@ export class ResourceController {
     return grantsCondition(referring, ungrantedReferences(referring, this.#resources.accepted), generation);
   }
 
-  /** Queues every resource, then follows changes until `stop`. */
-  start(): void {
+  protected listen() {
     const { resources, policies, namespaces } = this.#options.sources;
-    this.#endListening = [
+    return [
       resources.listen((change) => this.#resourceChanged(change)),
       policies.listen(() => this.#rejudge()),
       namespaces.listen(unlessSame(hasSameLabels, ({ key }) => this.#rejudge(key))),
     ];
-    for (const object of resources.objects()) this.#resources.put(sourceOf(object));
-    this.#settle();
-    this.#queue.start();
-    this.#rankings.start();
   }
 
-  /** Nothing is written after the promise is fulfilled. */
-  async stop(): Promise<void> {
-    for (const end of this.#endListening) end();
-    await Promise.all([this.#queue.stop(), this.#rankings.stop()]);
+  protected begin(): void {
+    for (const object of this.#options.sources.resources.objects()) this.#resources.put(sourceOf(object));
+    this.#settle();
   }
 
   #resourceChanged({ type, key, object, before }: ObjectChange): void {
     // A status that this process or another one wrote: it is compared, and no resource is judged again.
     if (type === 'put' && before !== undefined && isOfSameSpec(object, before)) {
-      this.#queue.add(key);
+      this.queue.add(key);
       return;
     }
     if (type === 'delete') {
@@ -164,7 +144,7 @@ export class ResourceController {
 
   #settle(): void {
     const { judged, granting } = this.#resources.settle();
-    for (const key of judged) this.#queue.add(key);
+    for (const key of judged) this.queue.add(key);
     if (granting.length > 0) this.#options.onGrantsChanged(granting);
   }
 
@@ -175,7 +155,7 @@ export class ResourceController {
     return verdicts.map(({ policy }) => policy);
   }
 
-  async #reconcile(key: string): Promise<number | undefined> {
+  protected async reconcile(key: string): Promise<number | undefined> {
     const object = this.#resources.get(key);
     const unserved = this.#resources.verdict(key);
     if (object === undefined || unserved === undefined) return undefined;

@@ -12,7 +12,8 @@ import type { SharedReflector } from '../../kubernetes/watch/shared-reflector.ts
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
-import { type ReconcileMetrics, WorkQueue } from '../reconciling/work-queue.ts';
+import { KindController } from '../reconciling/kind-controller.ts';
+import type { ReconcileMetrics } from '../reconciling/work-queue.ts';
 import type { ObservedReplicas } from '../replicas/observed-replicas.ts';
 import { KeyReconciler } from './key-reconciler.ts';
 
@@ -35,55 +36,41 @@ export interface KeyControllerOptions {
   readonly metrics: ReconcileMetrics;
 }
 
-export class KeyController {
+export class KeyController extends KindController {
   readonly #options: KeyControllerOptions;
   readonly #reconciler: KeyReconciler;
-  readonly #queue: WorkQueue;
-  #endListening: readonly (() => void)[] = [];
 
   constructor(options: KeyControllerOptions) {
-    this.#options = options;
     const { sources, observed: replicas, log, metrics } = options;
+    // One at a time: how many keys may be published is a limit of all rings.
+    super({ kind: 'SigningKey', log, metrics, workers: 1 });
+    this.#options = options;
     const { signingKeys, releaseSecrets: secrets } = sources;
     this.#reconciler = new KeyReconciler({ ...options, signingKeys, secrets, replicas });
-    this.#queue = new WorkQueue({
-      kind: 'SigningKey',
-      log,
-      metrics,
-      // One at a time: how many keys may be published is a limit of all rings.
-      workers: 1,
-      reconcile: (key) => this.#reconciler.reconcile(key),
-    });
   }
 
-  /** How many rings are queued or being reconciled. */
-  get queued(): number {
-    return this.#queue.size;
+  protected reconcile(key: string) {
+    return this.#reconciler.reconcile(key);
   }
 
-  /**
-   * Queues every ring, and the default rings that are missing, which are created; then follows changes until `stop`.
-   */
-  start(): void {
+  protected listen() {
     const { signingKeys, releaseSecrets } = this.#options.sources;
-    this.#endListening = [
+    return [
       signingKeys.listen((change) => this.#signingKeyChanged(change)),
       releaseSecrets.listen((change) => this.#secretChanged(change)),
     ];
-    this.#addMissingRings();
-    for (const { metadata } of signingKeys.objects()) this.#queue.add(objectKey(metadata));
-    for (const object of releaseSecrets.objects()) this.#addRingOf(object);
-    this.#queue.start();
   }
 
-  /** Nothing is written after the promise is fulfilled. */
-  async stop(): Promise<void> {
-    for (const end of this.#endListening) end();
-    await this.#queue.stop();
+  /** Of the default rings those that are missing too, which are created. */
+  protected begin(): void {
+    const { signingKeys, releaseSecrets } = this.#options.sources;
+    this.#addMissingRings();
+    for (const { metadata } of signingKeys.objects()) this.queue.add(objectKey(metadata));
+    for (const object of releaseSecrets.objects()) this.#addRingOf(object);
   }
 
   #signingKeyChanged({ key, object }: ObjectChange): void {
-    this.#queue.add(key);
+    this.queue.add(key);
     // If it was the last one, or the last one of RS256 in its former algorithm, a default ring is created.
     this.#addMissingRings();
     for (const keyId of revokedKeyIds([sourceOf(object)])) this.#addRingsWith(keyId);
@@ -97,15 +84,15 @@ export class KeyController {
   }
 
   #addMissingRings(): void {
-    for (const ring of this.#reconciler.missingRings) this.#queue.add(ring);
+    for (const ring of this.#reconciler.missingRings) this.queue.add(ring);
   }
 
   #addRingsWith(keyId: string): void {
-    for (const ring of this.#reconciler.ringsWith(keyId)) this.#queue.add(ring);
+    for (const ring of this.#reconciler.ringsWith(keyId)) this.queue.add(ring);
   }
 
   #addRingOf({ metadata }: ObjectChange['object']): void {
     const name = metadata.labels?.[SIGNING_KEY_LABEL];
-    if (name !== undefined) this.#queue.add(objectKey({ namespace: this.#options.releaseNamespace, name }));
+    if (name !== undefined) this.queue.add(objectKey({ namespace: this.#options.releaseNamespace, name }));
   }
 }

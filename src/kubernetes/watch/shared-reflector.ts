@@ -18,6 +18,9 @@ export interface SharedReflectorOptions extends Omit<ReflectorOptions, 'onChange
   readonly namespaces?: readonly string[] | undefined;
 }
 
+/** The same objects, and their changes. */
+export type ObjectSource = Pick<SharedReflector, 'get' | 'objects' | 'listen'>;
+
 export class SharedReflector implements ObjectView {
   /** The kind, as kubectl names it. */
   readonly name: string;

@@ -20,6 +20,7 @@ import { LEADER_CALL_MILLISECONDS, type Leadership, LeaseElector } from '../../c
 import { RbacDenials } from '../../controller/leadership/rbac-denials.ts';
 import { PolicyController } from '../../controller/policies/policy-controller.ts';
 import { type EventFacts, EventRecorder } from '../../controller/reconciling/events.ts';
+import type { KindController } from '../../controller/reconciling/kind-controller.ts';
 import { PolledReplicas } from '../../controller/replicas/observed-replicas.ts';
 import { type FindReplicas, Replicas, replicasAt, replicasIn } from '../../controller/replicas/replicas.ts';
 import { ResourceController } from '../../controller/resources/resource-controller.ts';
@@ -77,13 +78,6 @@ export async function controller({ stderr }: ControllerOptions): Promise<number>
 /** One per namespace, whatever the class: keys, pepper and webhook secret belong to the namespace. */
 const LEASE_NAME = 'grantry-controller';
 
-/** What runs while this process leads. */
-interface LeaderComponent {
-  readonly queued: number;
-  start(): void;
-  stop(): Promise<void>;
-}
-
 interface ControllerParts {
   readonly settings: Settings;
   readonly processLog: ProcessLog;
@@ -102,7 +96,8 @@ class ControllerProcess {
   readonly #draining = new Draining();
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<number>();
-  #components: readonly LeaderComponent[] = [];
+  /** What runs while this process leads. */
+  #components: readonly KindController[] = [];
   #events: EventRecorder | undefined;
   #rights: RbacDenials | undefined;
   /** Starts and stops of leading, one after the other. */
