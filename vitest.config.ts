@@ -1,5 +1,5 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
@@ -37,6 +37,8 @@ const e2e = ['test/e2e/**/*.test.ts'];
 
 // Only a test that hangs runs so long, on a busy machine too. How long a thing may take is the assertion of a test.
 const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000 };
+// Of the first projects, which share them. By itself vitest leaves a core free, so it would use one of two.
+const FIRST = { maxWorkers: Math.max(2, availableParallelism() - 1), sequence: { groupOrder: 0 } };
 
 export default defineConfig({
   test: {
@@ -45,11 +47,12 @@ export default defineConfig({
         test: {
           name: 'fast',
           ...PATIENCE,
+          ...FIRST,
           include: ['test/**/*.test.ts'],
           exclude: [...servers, ...redis, ...cluster, ...chart, ...browser, ...consumers, ...e2e],
         },
       },
-      { test: { name: 'servers', include: servers, ...PATIENCE } },
+      { test: { name: 'servers', include: servers, ...PATIENCE, ...FIRST } },
       // Most of their time is waiting for servers: more files at once than there are cores.
       {
         test: {
@@ -82,7 +85,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
-      { test: { name: 'browser', include: browser, ...PATIENCE } },
+      { test: { name: 'browser', include: browser, ...PATIENCE, ...FIRST } },
       // After all others: the first run builds the programs, which keeps all cores busy, and a JVM starts slowly beside that.
       {
         test: {
