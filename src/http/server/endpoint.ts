@@ -68,6 +68,8 @@ export interface Endpoint {
    * `registered`: the union of the clients' origins; `any`: every origin (metadata); `none`: no CORS and no preflight.
    */
   readonly cors: 'registered' | 'any' | 'none';
+  /** Where a client that accepts no page gets the answer of an unknown path. */
+  readonly isForBrowsers?: true;
   /** Whether HEAD is answered (with the headers of GET) instead of 405. */
   readonly head: boolean;
 }

@@ -14,6 +14,7 @@ import { errorPage } from '../pages/error-page.ts';
 import { type PageSite, pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint } from './endpoint.ts';
 import { describeError, type ErrorAnswer, errorBody } from './errors.ts';
+import { acceptsPage } from './request-checks.ts';
 import { PAGE_HEADERS } from './security-headers.ts';
 
 /** The error codes that report a server fault to the client by redirect (RFC 6749 §4.1.2.1). */
@@ -99,7 +100,7 @@ export class ErrorWriter {
 /** The format of an endpoint, whatever the client accepts; for an unknown path a browser gets a page. */
 function formatOf(endpoint: Endpoint | undefined, request: FastifyRequest): 'json' | 'html' {
   if (endpoint !== undefined) return endpoint.answers;
-  return request.headers.accept?.includes('text/html') === true ? 'html' : 'json';
+  return acceptsPage(request) ? 'html' : 'json';
 }
 
 function faultCode({ status }: ErrorAnswer): FaultCode | undefined {

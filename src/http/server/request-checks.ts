@@ -23,6 +23,11 @@ export function rejectAmbiguousHeaders(request: FastifyRequest, reply: FastifyRe
   throw malformed(fault);
 }
 
+/** Whether the client is a browser that opens an address: it alone names the type. */
+export function acceptsPage({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes('text/html') === true;
+}
+
 /** RFC 9110 §15.5.5 and §15.5.6: the path has an endpoint, and the endpoint has the method. */
 export function requireMethod(endpoint: Endpoint | undefined, method: string): asserts endpoint is Endpoint {
   if (endpoint === undefined) throw new TransportError('not_found');

@@ -110,7 +110,8 @@ function visits({ endpoints, issuer, corsOrigins }: HttpServerOptions) {
   const page = { ...common, ...PAGE_HEADERS };
   const form = { ...common, pragma: 'no-cache' };
   return (request: FastifyRequest, reply: FastifyReply): void => {
-    const endpoint = table.find(pathOf(request.url));
+    const found = table.find(pathOf(request.url));
+    const endpoint = found?.isForBrowsers && !checks.acceptsPage(request) ? undefined : found;
     reply.header('x-request-id', request.id);
     request.visit = { endpoint, startedAt: performance.now(), facts: {}, faultLocation: undefined };
     if (endpoint === undefined || endpoint.answers === 'html') reply.headers(page);

@@ -11,7 +11,7 @@ import { openLoginForm } from './login-form.ts';
 import type { LoginAttempt } from './login-limit.ts';
 import { sendLoginPage } from './login-step.ts';
 import { refuseSource } from './refused-person.ts';
-import { isOutdated, type SignInFlow } from './sign-in-flow.ts';
+import { isOutdated, leadingTo, type SignInFlow } from './sign-in-flow.ts';
 import { isOpenFor, type SignInGoal } from './sign-in-goal.ts';
 import { answerSignedIn } from './signed-in.ts';
 
@@ -20,10 +20,10 @@ export function loginEndpoint(flow: SignInFlow): Endpoint {
   return {
     route: 'login',
     path: '/login',
-    handlers: { POST: (exchange) => login(flow, exchange) },
+    handlers: { GET: leadingTo(flow, '/account'), POST: (exchange) => login(flow, exchange) },
     answers: 'html',
     cors: 'none',
-    head: false,
+    head: true,
   };
 }
 

@@ -11,7 +11,14 @@ import { logoutQuestionPage, signedOutPage } from '../pages/logout-page.ts';
 import { pageFrame } from '../pages/page-frame.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { redirectsBeforeSignIn } from './error-link.ts';
-import { requireOwnForm, type SignInFlow, sendLeavingPage, sendOwnPage, startAgain } from './sign-in-flow.ts';
+import {
+  leadingTo,
+  requireOwnForm,
+  type SignInFlow,
+  sendLeavingPage,
+  sendOwnPage,
+  startAgain,
+} from './sign-in-flow.ts';
 
 const REASON = 'logout';
 
@@ -33,10 +40,10 @@ export function logoutConfirmEndpoint(flow: SignInFlow): Endpoint {
   return {
     route: 'logout_confirm',
     path: '/logout/confirm',
-    handlers: { POST: (exchange) => confirm(flow, exchange) },
+    handlers: { GET: leadingTo(flow, '/logout'), POST: (exchange) => confirm(flow, exchange) },
     answers: 'html',
     cors: 'none',
-    head: false,
+    head: true,
   };
 }
 

@@ -19,11 +19,11 @@ import type { BrowserSessions } from '../cookies/browser-session.ts';
 import type { InteractionTaker } from '../cookies/interaction-taker.ts';
 import type { KnownBrowsers } from '../cookies/known-browsers.ts';
 import type { PendingDepartures } from '../cookies/pending-departures.ts';
-import type { SealedRequests } from '../cookies/sealed-request.ts';
+import type { OwnPath, SealedRequests } from '../cookies/sealed-request.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { SignInOrder } from '../pages/login-page.ts';
 import type { PageSite } from '../pages/page-frame.ts';
-import type { Exchange } from '../server/endpoint.ts';
+import type { Exchange, Handler } from '../server/endpoint.ts';
 import { LEAVING_PAGE_HEADERS, PAGE_HEADERS } from '../server/security-headers.ts';
 import { noteError, redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
 import { type FormTokens, isOwnForm } from './form-origin.ts';
@@ -175,6 +175,14 @@ export function resumePath({ basePath }: SignInFlow, interactionId: string): str
 /** The interaction named by the path. */
 export function interactionIdOf(request: FastifyRequest): string {
   return (request.params as { readonly interaction: string }).interaction;
+}
+
+/** The GET of an address without a page, which people open by hand or from the history: a page of ours. */
+export function leadingTo({ basePath }: PageSite, path: OwnPath | '/logout'): Handler {
+  return async ({ reply, log }) => {
+    log.outcome = 'redirected';
+    reply.redirect(`${basePath}${path}`, 302);
+  };
 }
 
 /** Sends a page with a form that may end at a client or an identity provider. */

@@ -10,17 +10,17 @@ import { TransportError } from '../server/errors.ts';
 import { openLoginForm } from './login-form.ts';
 import { sendLoginPage, UPSTREAM_RETRY_SECONDS } from './login-step.ts';
 import { refuseSource } from './refused-person.ts';
-import type { SignInFlow } from './sign-in-flow.ts';
+import { leadingTo, type SignInFlow } from './sign-in-flow.ts';
 import { destinationOf, isOpenFor, type SignInGoal, waysIn } from './sign-in-goal.ts';
 
 export function upstreamDepartureEndpoint(flow: SignInFlow): Endpoint {
   return {
     route: 'login-upstream',
     path: '/login/upstream/:name',
-    handlers: { POST: (exchange) => leave(flow, exchange) },
+    handlers: { GET: leadingTo(flow, '/account'), POST: (exchange) => leave(flow, exchange) },
     answers: 'html',
     cors: 'none',
-    head: false,
+    head: true,
   };
 }
 

@@ -58,7 +58,9 @@ describe('methods', () => {
 
   it.each([
     ['/authorize', 'GET', ['POST', 'HEAD', 'PUT', 'OPTIONS', 'DELETE']],
-    ['/login', 'POST', ['GET', 'HEAD', 'PUT', 'OPTIONS']],
+    ['/login', 'GET, POST, HEAD', ['PUT', 'OPTIONS']],
+    ['/login/upstream/corp', 'GET, POST, HEAD', ['PUT', 'OPTIONS']],
+    ['/logout/confirm', 'GET, POST, HEAD', ['PUT', 'OPTIONS']],
     ['/consent/abc', 'GET, POST', ['HEAD', 'PUT', 'OPTIONS', 'DELETE']],
     ['/authorize/resume/abc', 'GET', ['POST', 'HEAD', 'OPTIONS']],
   ])('at %s are %s; the others are a 405 page', async (path, allow, others) => {
@@ -101,7 +103,6 @@ describe('a path with a parameter of any length', () => {
 describe('a path that does not exist', () => {
   it('is 404 in JSON, and a page for a client that asks for one', async () => {
     for (const path of [
-      '/',
       '/favicon.ico',
       '/register',
       '/userinfo/x',
@@ -122,6 +123,52 @@ describe('a path that does not exist', () => {
       expect(page.status).toBe(404);
       expect(page.headers.get('content-type')).toMatch(/^text\/html/);
     }
+  });
+});
+
+describe('an address without a page, in a browser', () => {
+  const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+  it.each([
+    ['', '/', '/account'],
+    ['', '/login', '/account'],
+    ['', '/login/upstream/corp', '/account'],
+    ['', '/logout/confirm', '/logout'],
+    ['/tenant', '/tenant', '/tenant/account'],
+    ['/tenant', '/tenant/', '/tenant/account'],
+    ['/tenant', '/tenant/login', '/tenant/account'],
+    ['/tenant', '/tenant/logout/confirm', '/tenant/logout'],
+  ])('below "%s": GET and HEAD of %s lead to %s, whatever the query', async (base, path, target) => {
+    const own = base === '' ? grantry : await startGrantry({ clients: [], issuer: `https://id.example${base}` });
+    for (const method of ['GET', 'HEAD']) {
+      for (const query of ['', '?next=//evil.example']) {
+        const address = `http://127.0.0.1:${own.port}${path}${query}`;
+        const answer = await fetch(address, { method, redirect: 'manual', headers: BROWSER });
+        expect([method, answer.status, answer.headers.get('location')]).toEqual([method, 302, target]);
+        expect(answer.headers.get('cache-control')).toBe('no-store');
+        expect(answer.headers.getSetCookie()).toEqual([]);
+      }
+    }
+    const page = await fetch(`http://127.0.0.1:${own.port}${target}`, { headers: BROWSER });
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+  });
+
+  it('the root, for a client that accepts no page → 404 in JSON, as any unknown path', async () => {
+    for (const accept of ['application/json', '*/*']) {
+      for (const method of ['GET', 'POST', 'PUT', 'OPTIONS']) {
+        const answer = await ask('/', { method, headers: { accept } });
+        expect([accept, method, answer.status]).toEqual([accept, method, 404]);
+        expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+        expect(await answer.json()).toMatchObject({ error: 'not_found' });
+      }
+      expect((await ask('/', { method: 'HEAD', headers: { accept } })).status).toBe(404);
+    }
+  });
+
+  it('the root of the host, where the issuer has a path → 404: it may be another program', async () => {
+    const own = await startGrantry({ clients: [], issuer: 'https://id.example/tenant' });
+    const answer = await fetch(`http://127.0.0.1:${own.port}/`, { redirect: 'manual', headers: BROWSER });
+    expect(answer.status).toBe(404);
   });
 });
 

@@ -312,12 +312,14 @@ describe('a login form', () => {
     expect(new URL(answer.location ?? '').searchParams.get('error')).toBe('invalid_scope');
   });
 
-  it('is only posted: GET and HEAD are 405', async () => {
+  it('is only posted: GET and HEAD sign no person in, and lead to the account page without the query', async () => {
     const world = await aWorld();
-    for (const method of ['GET', 'HEAD', 'PUT']) {
-      const answer = await world.browser().send(method, '/login', {});
-      expect(answer.status).toBe(405);
-      expect(answer.headers.get('allow')).toBe('POST');
+    const browser = world.browser();
+    const fields = new URLSearchParams(form(await browser.get(world.authorizePath())));
+    for (const name of ['username', 'password']) fields.delete(name);
+    for (const method of ['GET', 'HEAD']) {
+      const answer = await browser.send(method, `/login?${fields}`, {});
+      expect([method, answer.status, answer.location]).toEqual([method, 302, '/account']);
     }
   });
 });
