@@ -10,6 +10,7 @@ import { CLIENT_POLICY_CRD } from '../src/admission/kinds/client-policy.ts';
 import type { KindDefinition } from '../src/admission/kinds/crd.ts';
 import { IDENTITY_PROVIDER_CRD } from '../src/admission/kinds/identity-provider.ts';
 import { API_VERSION, CEL, cel } from '../src/admission/kinds/manifest.ts';
+import { OAUTH_CLIENT_CRD } from '../src/admission/kinds/oauth-client.ts';
 import { PROTECTED_RESOURCE_CRD } from '../src/admission/kinds/protected-resource.ts';
 import { SIGNING_KEY_CRD } from '../src/admission/kinds/signing-key.ts';
 
@@ -18,6 +19,7 @@ const [GROUP = '', VERSION = ''] = API_VERSION.split('/');
 const KINDS: Readonly<Record<string, KindDefinition>> = {
   'client-policy.ts': CLIENT_POLICY_CRD,
   'identity-provider.ts': IDENTITY_PROVIDER_CRD,
+  'oauth-client.ts': OAUTH_CLIENT_CRD,
   'protected-resource.ts': PROTECTED_RESOURCE_CRD,
   'signing-key.ts': SIGNING_KEY_CRD,
 };
@@ -122,6 +124,7 @@ function structural(schema: Schema, path: string): Schema {
   };
   const form = fault === undefined ? {} : cel(`self.matches(r"${re2(String(pattern))}")`, String(fault));
   const unknown = Object.keys(words).filter((word) => !KEYWORDS.includes(word) && !word.startsWith(CEL));
+  if (said.type === undefined) throw new Error(`${path}: has no type`);
   if (unknown.length > 0) throw new Error(`${path}: ${unknown.join(', ')} means nothing in a CRD`);
   const kept = KEYWORDS.map((word) => [word, (words as Schema)[word]]).filter(([, value]) => value !== undefined);
   return { ...Object.fromEntries(kept), ...rulesOf({ ...form, ...words }), ...below };

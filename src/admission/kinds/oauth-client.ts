@@ -1,33 +1,38 @@
-// The OAuthClient resource: shape, bounds and defaults. admit-client.ts judges the values: grant types and methods are
+// The OAuthClient resource: fields, bounds and defaults. admit-client.ts judges the values: grant types and methods are
 // therefore plain bounded strings here, so that an unknown one is refused with its own reason and not as a type error.
 
 import { z } from 'zod';
+import { auth } from './client-auth.ts';
 import {
-  API_VERSION,
+  conditions,
+  counter,
+  type KindDefinition,
+  lastHandledRotateAt,
+  readyColumns,
+  type StatusOf,
+  statusOf,
+  timeOfStatus,
+} from './crd.ts';
+import {
+  cel,
   className,
-  dataKey,
   duration,
-  fieldsOf,
   listOf,
   type MakeObject,
-  mapOf,
-  metadata,
+  manifestOf,
   namespaceName,
-  objectName,
   objectsWith,
   ownName,
   setOf,
   text,
   time,
   type UnknownFields,
-  wholeManifest,
+  within,
 } from './manifest.ts';
-import { withPreset } from './secret-presets.ts';
 import { IPV4, label, PORT, webAddress } from './shown-fields.ts';
-import { isOversized, JWKS_BYTES_MAX, jsonBytes, OVERSIZED } from './spec-size.ts';
+import { isOversized, OVERSIZED } from './spec-size.ts';
 
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]*$/;
-// It is in crds/ as well, as all patterns are: see shown-fields.ts.
 const ORIGIN = new RegExp(
   `^https?://((([a-z0-9-]+\\.)*([a-z-][a-z0-9-]*|[0-9]+[a-wyz-][a-z0-9-]*)|${IPV4})|\\[::1\\])(:${PORT})?$`,
 );
@@ -45,31 +50,54 @@ const MAPPED_GROUP_MAX = 320;
 
 // A browser's Origin header is lower-case, without path and without the default port: no other form can ever match.
 const origin = () =>
-  text(255, ORIGIN, 'is not an origin such as https://app.example.com: lower-case scheme and host, no path').refine(
-    (value) => !DEFAULT_PORT.test(value),
-    { error: 'is not an origin as browsers send it: no default port' },
-  );
+  text(255, ORIGIN, 'is not an origin such as https://app.example.com: lower-case scheme and host, no path')
+    .refine((value) => !DEFAULT_PORT.test(value), { error: 'is not an origin as browsers send it: no default port' })
+    .meta(cel("!self.matches('^(http://.*:80|https://.*:443)$')", 'browsers send no default port'));
 
 const uris = () => setOf(text(1024), REDIRECT_URIS_MAX);
 const scopes = () => setOf(text(128), SCOPES_MAX).default([]);
 const audiences = () => setOf(text(512), AUDIENCES_MAX).default([]);
+
 const groups = () =>
   setOf(
-    text(128).refine((glob) => glob !== '', { error: 'is empty' }),
+    text(128)
+      .refine((glob) => glob !== '', { error: 'is empty' })
+      .meta({ minLength: 1 }),
     GROUPS_MAX,
-  ).refine((globs) => globs.length > 0, { error: 'is empty: a client without the scope groups receives none' });
+  )
+    .refine((globs) => globs.length > 0, { error: 'is empty: a client without the scope groups receives none' })
+    .meta({ minItems: 1 })
+    .optional();
+
 const signIn = (object: MakeObject) =>
   object({
-    identityProviders: setOf(ownName(), SIGN_IN_MAX).default([]),
-    groups: setOf(text(MAPPED_GROUP_MAX, PRINTED, 'is empty or holds a control character'), SIGN_IN_MAX).default([]),
+    identityProviders: setOf(ownName(), SIGN_IN_MAX)
+      .default([])
+      .describe(
+        'Names of IdentityProviders, of which one must vouch for the person; local stands for local users. Empty, every one of them. A name that no IdentityProvider has yet is no fault: no person signs in by it.',
+      ),
+    groups: setOf(text(MAPPED_GROUP_MAX, PRINTED, 'is empty or holds a control character'), SIGN_IN_MAX)
+      .default([])
+      .describe(
+        'Groups of which the person must have one, letter by letter, as applications see them, with the prefix of the provider. Empty, people with any groups and with none.',
+      ),
   });
-const resources = (object: MakeObject) =>
-  listOf(
-    object({ namespace: namespaceName().optional(), name: ownName(), scopes: setOf(text(128), SCOPES_MAX).optional() }),
-    RESOURCES_MAX,
-  ).default([]);
-const secretTemplate = (object: MakeObject) =>
-  object({ labels: mapOf(text(63), 32).default({}), annotations: mapOf(text(4096), 32).default({}) });
+
+const resource = (object: MakeObject) =>
+  object({
+    namespace: namespaceName().optional().describe('Its namespace. Unset, that of the client.'),
+    name: ownName().describe('Its name.'),
+    scopes: setOf(text(128), SCOPES_MAX)
+      .optional()
+      .describe('The scopes that the client may ask for there. Unset, all that are granted.'),
+  }).describe('One resource.');
+
+const resourceServer = (object: MakeObject) =>
+  object({
+    audiences: audiences().describe(
+      'Whose tokens this client may ask about: absolute URIs, never the issuer. The identifier of a ProtectedResource counts only in its namespace, and needs no policy there.',
+    ),
+  });
 
 /**
  * The fields that differ from client to client; all others are shared by many. No check of one may depend on another.
@@ -79,159 +107,166 @@ export const OWN_FIELDS = {
     128,
     CLIENT_ID,
     'is not a client id: letters, digits and . _ ~ - only, beginning with one of the first two',
+  )
+    .meta(cel("!self.matches('^usr_')", 'ids beginning with usr_ are kept for people'))
+    .describe(
+      'The id. Unset, it is the namespace and the name with a dot between them, as in shop.web. Any other needs allow.clientIds of a policy; one with a dot must be listed there letter by letter. It cannot be changed.',
+    ),
+  displayName: label(100).describe('What people are shown. Unset, the client id.'),
+  clientUri: webAddress().describe('The website of the client, shown when people are asked.'),
+  policyUri: webAddress().describe('The privacy policy, shown when people are asked.'),
+  tosUri: webAddress().describe('The terms of service, shown when people are asked.'),
+  redirectUris: uris().describe(
+    'Where people may be sent back to: https, http on loopback, or a private-use scheme with a dot. Compared as strings; a loopback literal matches on any port. authorization_code needs one.',
   ),
-  displayName: label(100),
-  clientUri: webAddress(),
-  policyUri: webAddress(),
-  tosUri: webAddress(),
-  redirectUris: uris(),
-  postLogoutRedirectUris: uris(),
-  allowedCorsOrigins: setOf(origin(), 32),
-  backchannelLogoutUri: text(512),
+  postLogoutRedirectUris: uris().describe(
+    'Where people may be sent after signing out, by exactly this address. Judged like redirectUris.',
+  ),
+  allowedCorsOrigins: setOf(origin(), 32).describe(
+    'Origins whose pages may call the JSON endpoints. Each needs allow.corsOrigins of a policy.',
+  ),
+  backchannelLogoutUri: text(512).describe(
+    'Where the client is notified when a person signs out: an https address. Needs the scope openid, and allow.logoutHosts of a policy.',
+  ),
 } as const;
 
-function clientSecret(object: MakeObject) {
-  return object({
-    source: z.enum(['Generate', 'Existing']).default('Generate'),
-    secretName: objectName().optional(),
-    keys: object({
-      clientId: dataKey().optional(),
-      clientSecret: dataKey().optional(),
-      issuer: dataKey().optional(),
-      previousClientSecret: dataKey().optional(),
-    }).prefault({}),
-    extraData: mapOf(text(4096), 32).default({}),
-    secretTemplate: secretTemplate(object).prefault({}),
-    deletionPolicy: z.enum(['Delete', 'Retain']).default('Delete'),
-    preset: text(63).default('none'),
-    randomKeys: setOf(dataKey(), 8).default([]),
-    rotation: object({ interval: duration().optional(), gracePeriod: duration().default(86_400) }).prefault({}),
-  }).transform((settings) => withPreset(settings));
-}
+const tokens = (object: MakeObject) =>
+  object({
+    accessTokenFormat: z
+      .enum(['jwt', 'opaque'])
+      .default('jwt')
+      .describe('An opaque token is checked by introspection only.'),
+    accessTokenLifetime: duration()
+      .prefault('10m')
+      .meta(within({ least: '1s', most: '24h' }))
+      .describe('How long an access token lives, 24h at most. Over 1h needs a policy.'),
+    refreshTokenIdleLifetime: duration()
+      .prefault('336h')
+      .meta(within({ least: '1s', most: '8784h' }))
+      .describe('How long a refresh token lives unused, 8784h at most.'),
+    refreshTokenLifetime: duration()
+      .prefault('2160h')
+      .meta(within({ least: '1s', most: '8784h' }))
+      .describe(
+        'When a person must sign in again, however busy the client is: 8784h at most. Over 2160h needs a policy.',
+      ),
+    refreshTokenRotation: z
+      .enum(['Always', 'Never'])
+      .default('Always')
+      .describe('Whether each use of a refresh token returns a new one. Never is not for public clients.'),
+    refreshTokenReuseGrace: duration()
+      .prefault('10s')
+      .meta(within({ most: '60s' }))
+      .describe('How long the same request gets the same answer again, 60s at most.'),
+    idTokenSigningAlgorithm: text(16)
+      .default('RS256')
+      .describe(
+        'What ID tokens are signed with: RS256, PS256, ES256, ES384 or EdDSA. Other than RS256 needs a SigningKey of that algorithm.',
+      ),
+    idTokenLifetime: duration()
+      .prefault('1h')
+      .meta(within({ least: '1m', most: '24h' }))
+      .describe('How long an ID token lives, 24h at most. Over 1h needs a policy.'),
+  })
+    .transform((settings) => ({
+      accessTokenFormat: settings.accessTokenFormat,
+      accessTokenLifetimeSeconds: settings.accessTokenLifetime,
+      refreshTokenIdleLifetimeSeconds: settings.refreshTokenIdleLifetime,
+      refreshTokenLifetimeSeconds: settings.refreshTokenLifetime,
+      refreshTokenRotation: settings.refreshTokenRotation,
+      refreshTokenReuseGraceSeconds: settings.refreshTokenReuseGrace,
+      idTokens: { signingAlgorithm: settings.idTokenSigningAlgorithm, lifetimeSeconds: settings.idTokenLifetime },
+    }))
+    .prefault({})
+    .describe('What tokens are like and how long they live. Durations are written like 90s, 15m or 1h30m.');
 
-/** RFC 7518 §6.2.2, §6.3.2 and §6.4.1. */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
-const LEAKED =
-  'is a private member, and a key in a manifest is no secret any more: replace the key by a new one, and give its public members only';
-
-// Public members only: a private key in a manifest would be in the Git history of every checkout. So it is refused even
-// where unknown fields are ignored.
-function jsonWebKey(object: MakeObject) {
-  const member = () => text(1024).optional();
-  const publicKey = object({
-    kty: text(16),
-    use: member(),
-    key_ops: setOf(text(32), 8).optional(),
-    alg: member(),
-    kid: member(),
-    crv: member(),
-    x: member(),
-    y: member(),
-    n: text(2048).optional(),
-    e: member(),
-    x5c: setOf(text(8192), 8).optional(),
-  });
-  return z.preprocess((value, { addIssue }) => {
-    const leaked = PRIVATE_MEMBERS.find((name) => Object.hasOwn(fieldsOf(value), name));
-    if (leaked === undefined) return value;
-    addIssue({ code: 'custom', path: [leaked], message: LEAKED });
-    return z.NEVER;
-  }, publicKey);
-}
-
-function jsonWebKeySet(object: MakeObject) {
-  return object({ keys: listOf(jsonWebKey(object), 16) }).refine((jwks) => jsonBytes(jwks) <= JWKS_BYTES_MAX, {
-    error: `is larger than ${JWKS_BYTES_MAX / 1024} KiB as JSON`,
-  });
-}
-
-function auth(object: MakeObject) {
-  return object({
-    method: text(64).default('client_secret_basic'),
-    clientSecret: clientSecret(object).optional(),
-    privateKeyJwt: object({
-      jwks: jsonWebKeySet(object).optional(),
-      jwksUri: text(512).optional(),
-      jwksConfigMapRef: object({ name: objectName(), key: dataKey().default('jwks.json') }).optional(),
-      signingAlgorithms: setOf(text(16), 8).default([]),
-      acceptTokenEndpointAudience: z.boolean().default(false),
-    }).optional(),
-    tls: object({
-      subjectDn: text(512).optional(),
-      sanDns: text(253).optional(),
-      sanUri: text(512).optional(),
-      sanIp: text(45).optional(),
-      sanEmail: text(254).optional(),
-      jwks: jsonWebKeySet(object).optional(),
-    }).optional(),
-    serviceAccounts: listOf(object({ name: objectName() }), 16)
-      .refine((accounts) => new Set(accounts.map(({ name }) => name)).size === accounts.length, {
-        error: 'names the same account twice',
-      })
-      .default([]),
-  });
-}
-
-function tokens(object: MakeObject) {
-  return object({
-    accessTokenFormat: z.enum(['jwt', 'opaque']).default('jwt'),
-    accessTokenLifetime: duration().default(600),
-    refreshTokenIdleLifetime: duration().default(336 * 3600),
-    refreshTokenLifetime: duration().default(2160 * 3600),
-    refreshTokenRotation: z.enum(['Always', 'Never']).default('Always'),
-    refreshTokenReuseGrace: duration().default(10),
-    idTokenSigningAlgorithm: text(16).default('RS256'),
-    idTokenLifetime: duration().default(3600),
-  }).transform((settings) => ({
-    accessTokenFormat: settings.accessTokenFormat,
-    accessTokenLifetimeSeconds: settings.accessTokenLifetime,
-    refreshTokenIdleLifetimeSeconds: settings.refreshTokenIdleLifetime,
-    refreshTokenLifetimeSeconds: settings.refreshTokenLifetime,
-    refreshTokenRotation: settings.refreshTokenRotation,
-    refreshTokenReuseGraceSeconds: settings.refreshTokenReuseGrace,
-    idTokens: { signingAlgorithm: settings.idTokenSigningAlgorithm, lifetimeSeconds: settings.idTokenLifetime },
-  }));
-}
-
-function oauthClient(unknownFields: UnknownFields) {
-  const object = objectsWith(unknownFields);
-  const spec = object({
+const spec = (object: MakeObject) =>
+  object({
     className: className(),
     clientId: OWN_FIELDS.clientId.optional(),
     displayName: OWN_FIELDS.displayName.optional(),
     clientUri: OWN_FIELDS.clientUri.optional(),
     policyUri: OWN_FIELDS.policyUri.optional(),
     tosUri: OWN_FIELDS.tosUri.optional(),
-    suspended: z.boolean().default(false),
-    revokeTokensBefore: time().optional(),
-    auth: auth(object).prefault({}),
-    grantTypes: setOf(text(128), 16).default(['authorization_code']),
+    suspended: z
+      .boolean()
+      .default(false)
+      .describe('Nothing works for a suspended client. It keeps its id and its secret.'),
+    revokeTokensBefore: time()
+      .optional()
+      .describe(
+        'Every grant and token from before this time is dead. RFC 3339, such as 2026-01-31T12:00:00Z. Until a time in the future the client gets no tokens.',
+      ),
+    auth: auth(object),
+    grantTypes: setOf(text(128), 16)
+      .default(['authorization_code'])
+      .describe(
+        'authorization_code, client_credentials, refresh_token; the last only beside the first. Empty for a client that only asks about tokens. Every other grant is not yet available and not accepted.',
+      ),
     redirectUris: OWN_FIELDS.redirectUris.default([]),
     postLogoutRedirectUris: OWN_FIELDS.postLogoutRedirectUris.default([]),
     allowedCorsOrigins: OWN_FIELDS.allowedCorsOrigins.default([]),
     backchannelLogoutUri: OWN_FIELDS.backchannelLogoutUri.optional(),
-    scopes: scopes(),
-    defaultScopes: scopes(),
-    groups: groups().optional(),
-    audiences: audiences(),
-    defaultAudience: text(512).optional(),
-    resources: resources(object),
-    resourceServer: object({ audiences: audiences() }).prefault({}),
-    consent: z.enum(['Required', 'Skip']).default('Required'),
-    signIn: signIn(object).optional(),
-    requireState: z.boolean().default(false),
-    senderConstraint: z.enum(['None', 'DPoP', 'MutualTLS']).default('None'),
-    tokens: tokens(object).prefault({}),
-  });
-  const manifest = object({
-    apiVersion: z.literal(API_VERSION),
-    kind: z.literal('OAuthClient'),
-    metadata: metadata(object),
-    spec,
-    // Never read: every writer of the object could have set it.
-    status: z.unknown().optional(),
-  });
-  return wholeManifest(manifest, (value) => (isOversized(value) ? OVERSIZED : undefined));
+    scopes: scopes().describe('What the client may ask for at each of its audiences. Resources give theirs besides.'),
+    defaultScopes: scopes().describe(
+      'What a request gets that names no scope, as far as the audience has it; each is among scopes, or one that a reference in resources lists or, without a list, may give. Empty, such a request is invalid_scope.',
+    ),
+    groups: groups().describe(
+      'Which groups of a person are disclosed to the client, by globs in which * is any text. Unset, every group. Needs the scope groups; each glob must match one of allow.groups of a policy as text.',
+    ),
+    audiences: audiences().describe(
+      'The audiences that tokens may have by leave of a policy: absolute URIs. Empty and without resources, urn:grantry:ns:<namespace>:default alone, which needs no policy. Never the issuer, which is the audience of its own endpoints only. At one that a ProtectedResource has, only the scopes that it declares.',
+    ),
+    defaultAudience: text(512)
+      .optional()
+      .describe(
+        'Which audience counts when a request names none, one of audiences or the identifier of a resource. Required with more than one of both. With the scope openid it may be the issuer, for requests with that scope.',
+      ),
+    resources: listOf(resource(object), RESOURCES_MAX)
+      .default([])
+      .describe(
+        'The ProtectedResources that this client asks tokens for, besides its audiences. One is granted in its own namespace, or by its allowedClients, and then needs no policy; one that is not granted harms nothing else: see ResourcesGranted.',
+      ),
+    resourceServer: resourceServer(object)
+      .prefault({})
+      .describe('What this client is as an API. Not for the method none.'),
+    consent: z
+      .enum(['Required', 'Skip'])
+      .default('Required')
+      .describe('Whether people are asked. Skip needs allow.consentSkip of a policy.'),
+    signIn: signIn(object)
+      .optional()
+      .describe(
+        'Which people may use the client. Where both lists have members, both must hold. A change counts for sign-ins at once, and for tokens that are out at their next refresh.',
+      ),
+    requireState: z.boolean().default(false).describe('Whether an authorization request without state is refused.'),
+    senderConstraint: z
+      .enum(['None', 'DPoP', 'MutualTLS'])
+      .default('None')
+      .describe(
+        'What binds tokens to the sender that received them. DPoP: every token request holds a proof of a key (RFC 9449). MutualTLS: every token request comes with a client certificate (RFC 8705); the administrator turns mutual TLS on. With None a proof binds all the same.',
+      ),
+    tokens: tokens(object),
+  })
+    .meta({
+      ...cel(
+        'has(self.clientId) == has(oldSelf.clientId) && (!has(self.clientId) || self.clientId == oldSelf.clientId)',
+        'clientId cannot be changed',
+      ),
+      ...cel(
+        'has(self.defaultAudience) || (has(self.audiences) ? size(self.audiences) : 0) + (has(self.resources) ? size(self.resources) : 0) < 2',
+        'defaultAudience is required with more than one audience or resource',
+      ),
+      ...cel(
+        '!has(self.defaultAudience) || (has(self.audiences) && self.defaultAudience in self.audiences) || (has(self.resources) && size(self.resources) > 0) || (has(self.scopes) && "openid" in self.scopes)',
+        'defaultAudience is not one of audiences',
+      ),
+    })
+    .describe('What the client is and what it may ask for. At most 64 KiB as JSON.');
+
+function oauthClient(unknownFields: UnknownFields) {
+  const object = objectsWith(unknownFields);
+  return manifestOf(object, 'OAuthClient', spec(object), (value) => (isOversized(value) ? OVERSIZED : undefined));
 }
 
 /** One schema for each treatment of unknown fields. */
@@ -245,3 +280,69 @@ export type OAuthClientSpec = OAuthClientManifest['spec'];
 
 /** The part that many clients have in common. */
 export type CommonSpec = Omit<OAuthClientSpec, keyof typeof OWN_FIELDS>;
+
+const secretStatus = () =>
+  z
+    .object({
+      name: text(253).optional().describe('The name of the Secret.'),
+      revision: counter().optional().describe('How often the secret has been made, beginning with 1.'),
+      fingerprint: text(64).optional().describe('Distinguishes two secrets without giving either away.'),
+      lastRotationTime: timeOfStatus().optional().describe('When the present secret was made.'),
+      nextRotationTime: timeOfStatus().optional().describe('When it is replaced.'),
+      previousExpiresAt: timeOfStatus().optional().describe('Until when the one before it works as well.'),
+    })
+    .describe('The Secret with the id and the secret of the client.');
+
+/** What crds/oauthclients.yaml is made of. */
+export const OAUTH_CLIENT_CRD = {
+  names: { kind: 'OAuthClient', plural: 'oauthclients', shortName: 'oac' },
+  scope: 'Namespaced',
+  description:
+    'A client of the authorization server: an application that gets tokens, a resource server that asks about them, or both. A namespace is a tenant; what its clients may ask for is said by ClientPolicies.',
+  columns: [
+    { name: 'Client-ID', jsonPath: '.status.clientId', description: 'The id that the client has or would have.' },
+    { name: 'Auth', jsonPath: '.spec.auth.method', description: 'How the client proves who it is.' },
+    ...readyColumns('Whether the client is served.', 'Why it is not.'),
+    {
+      name: 'Secret',
+      priority: 1,
+      jsonPath: '.status.secret.name',
+      description: 'The Secret with the id and the secret.',
+    },
+    {
+      name: 'Next-Rotation',
+      priority: 1,
+      jsonPath: '.status.secret.nextRotationTime',
+      description: 'When the secret is replaced.',
+    },
+    { name: 'Grants', priority: 1, jsonPath: '.status.grants', description: 'The grants that the client may use.' },
+    { name: 'Policy', priority: 1, jsonPath: '.status.policy', description: 'The policy that it was judged by.' },
+    {
+      name: 'Last-Used',
+      type: 'date',
+      priority: 1,
+      jsonPath: '.status.lastUsedTime',
+      description: 'When it last got a token, to the day.',
+    },
+  ],
+  manifest: OAUTH_CLIENT.refuse,
+  status: statusOf('client', {
+    clientId: text(128).describe('The id that the client has or would have.'),
+    policy: text(253).optional().describe('The policy that the client was judged by.'),
+    grants: text(2200).optional().describe('The grant types of the spec, with commas between them.'),
+    conditions: conditions(
+      'Accepted, ResolvedRefs, CredentialsReady, Programmed and, computed from them, Ready; Reconciling or Stalled while it is not ready; Denied (never of a public client, whose id any caller can send) and Alert when the servers had to refuse something; RevokedUntil while revokeTokensBefore is in the future; ResourcesGranted where the client refers to resources, False with ResourceNotGranted, which is not part of Ready.',
+    ),
+    lastHandledRotateAt: lastHandledRotateAt().optional(),
+    lastUsedTime: timeOfStatus().optional().describe('When the client last got a token, to the day.'),
+    secret: secretStatus().optional(),
+    binding: z
+      .object({ name: text(253).optional().describe('The name of the Secret.') })
+      .optional()
+      .describe('The Secret as a provisioned service of servicebinding.io.'),
+  }),
+  pending: ['Accepted', 'ResolvedRefs', 'CredentialsReady', 'Programmed', 'Ready'],
+} as const satisfies KindDefinition;
+
+/** What the controller reports of a client. */
+export type OAuthClientStatus = StatusOf<typeof OAUTH_CLIENT_CRD>;

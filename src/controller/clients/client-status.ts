@@ -5,11 +5,12 @@ import { clientSecretName, hasGeneratedSecret } from '../../admission/client-sec
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import { revokedUntilCondition } from '../../admission/clients/revoked-until.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
+import type { OAuthClientStatus } from '../../admission/kinds/oauth-client.ts';
 import { printed } from '../../admission/kinds/quoted.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import { nextRotation } from '../client-secrets/client-rotation.ts';
 import type { CredentialState } from '../client-secrets/credential-state.ts';
-import { type Fields, seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
+import { seconds, withoutUndefined, withTime } from '../reconciling/status-conditions.ts';
 
 /** The inputs of the status. */
 export interface ClientReport {
@@ -35,7 +36,7 @@ const FOR_THE_OWNER = [
  * @param before the present status: a condition with the same status keeps its time
  * @param now epoch milliseconds
  */
-export function clientStatus(report: ClientReport, before: unknown, now: number): Fields {
+export function clientStatus(report: ClientReport, before: unknown, now: number): OAuthClientStatus {
   const { verdict, credentials, notices, grants, lastUsed } = report;
   const { object, manifest, clientId, policy } = verdict;
   const spec = manifest?.spec;
@@ -65,7 +66,7 @@ export function clientStatus(report: ClientReport, before: unknown, now: number)
   });
 }
 
-function secretStatus({ object, manifest }: ClientVerdict, credentials: CredentialState): Fields {
+function secretStatus({ object, manifest }: ClientVerdict, credentials: CredentialState): OAuthClientStatus['secret'] {
   const [newest, previous] = credentials.verifiers;
   const spec = manifest?.spec;
   const isGenerated = spec !== undefined && hasGeneratedSecret(spec);

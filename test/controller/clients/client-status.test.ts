@@ -136,7 +136,7 @@ describe('the status of a client', () => {
 
   it('is the same in any order, and another one with any other word', () => {
     const status = clientStatus(report(), undefined, NOW);
-    const { conditions, ...others } = status as { conditions: unknown[] };
+    const { conditions, ...others } = status;
     const turned = { conditions: [...conditions].reverse(), ...Object.fromEntries(Object.entries(others).reverse()) };
     expect(isSameStatus(status, turned)).toBe(true);
     expect(isSameStatus(status, clientStatus(report({ lastUsed: '2026-03-01' }), status, NOW))).toBe(false);
