@@ -15,6 +15,7 @@ describe('the contrast of two colours', () => {
     ['#0000ff', '#ffffff', 8.59],
     ['#00ff00', '#000000', 15.3],
     ['#0A0A0A', '#ffffff', 19.8],
+    ['#050505', '#ffffff', 20.38],
   ])('of %s and %s → %d, in either order', (one, other, ratio) => {
     expect(contrast(one, other)).toBeCloseTo(ratio, 2);
     expect(contrast(other, one)).toBe(contrast(one, other));
