@@ -13,7 +13,10 @@ export interface ReplayMark {
   readonly kind: 'client_assertion' | 'dpop_proof';
   /** Unique within its kind: an id of the credential together with that of its issuer or key. */
   readonly value: string;
-  /** Epoch milliseconds: before that the credential was of no use. */
+  /**
+   * Epoch milliseconds: its `iat`, by the clock of its issuer, or from when on it would have been accepted. A store that lost its
+   * state then or later refuses it (docs/adr/0054).
+   */
   readonly issuedAt: number;
   /** Epoch milliseconds: from then on the credential is refused for its age. */
   readonly expiresAt: number;

@@ -83,6 +83,10 @@ describe('the mark of an assertion', () => {
     });
   });
 
+  it('with iat ahead → from iat all the same, so that after a loss of marks new assertions of right clocks count', async () => {
+    expect(await markOf({ iat: now + 59, exp: now + 60 })).toMatchObject({ issuedAt: PARTY.now + 59_000 });
+  });
+
   it('without iat → from the first moment that it would have been accepted', async () => {
     expect(await markOf({ iat: undefined, exp: now + 60 })).toMatchObject({
       issuedAt: PARTY.now - 300_000,
