@@ -5,17 +5,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { OidcSource } from '../../../src/login/upstream/oidc.ts';
 import { CertificateMaker, type MadeCertificate } from '../../client-certificates.ts';
 import { freePort } from '../../free-port.ts';
-import { anOidcProvider } from './providers.ts';
+import { anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
 
-const CALLBACK = 'https://login.example.com/login/callback/corp';
-const REQUEST = {
-  callbackUrl: CALLBACK,
-  prompt: undefined,
-  maxAge: undefined,
-  loginHint: undefined,
-  uiLocales: undefined,
-};
 const DOCUMENT = '/.well-known/openid-configuration';
 const TEXT = 'text-of-the-provider';
 
@@ -109,7 +101,7 @@ describe('credentials that are tried with a made-up code', () => {
   const verified = async () => {
     const source = sourceAt(upstream.issuer);
     await source.discover();
-    const detail = await source.verifyCredentials(CALLBACK);
+    const detail = await source.verifyCredentials(DEPARTURE_REQUEST.callbackUrl);
     source.close();
     return detail;
   };
@@ -130,7 +122,7 @@ describe('credentials that are tried with a made-up code', () => {
       grant_type: 'authorization_code',
       code: expect.stringMatching(/^[\w-]{43}$/),
       code_verifier: expect.stringMatching(/^[\w-]{43}$/),
-      redirect_uri: CALLBACK,
+      redirect_uri: DEPARTURE_REQUEST.callbackUrl,
     });
     expect(authorization).toBe(`Basic ${btoa('grantry:ofgrantry')}`);
   });
@@ -169,11 +161,15 @@ describe('a sign-in', () => {
   const detailOf = async (parameters: Readonly<Record<string, string>> = { code: 'c1' }) => {
     const source = sourceAt(upstream.issuer);
     await source.discover();
-    const departure = await source.begin(REQUEST);
+    const departure = await source.begin(DEPARTURE_REQUEST);
     if (departure === 'unavailable') throw new Error('the provider was discovered');
     upstream.nonce = departure.nonce;
     const query = new URLSearchParams({ state: departure.state, ...parameters });
-    const end = await source.finish({ pending: departure, callbackUrl: CALLBACK, parameters: query });
+    const end = await source.finish({
+      pending: departure,
+      callbackUrl: DEPARTURE_REQUEST.callbackUrl,
+      parameters: query,
+    });
     source.close();
     return end.outcome === 'unavailable' || end.outcome === 'invalid' ? [end.outcome, end.detail] : [end.outcome];
   };

@@ -3,17 +3,9 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { OidcSource } from '../../../src/login/upstream/oidc.ts';
-import { anOidcProvider } from './providers.ts';
+import { anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
 
-const CALLBACK = 'https://login.example.com/login/callback/corp';
-const REQUEST = {
-  callbackUrl: CALLBACK,
-  prompt: undefined,
-  maxAge: undefined,
-  loginHint: undefined,
-  uiLocales: undefined,
-};
 /** All that the mapping reads, so userinfo is not asked. */
 const ADA = { preferred_username: 'ada', name: 'Ada', email: 'a@corp.example', email_verified: true, groups: [] };
 
@@ -37,11 +29,11 @@ async function outcome(): Promise<string> {
   if (credentials === undefined) throw new Error('a provider of these tests has credentials');
   const source = new OidcSource(provider, { credentials, isClaimedElsewhere: () => false });
   await source.discover();
-  const departure = await source.begin(REQUEST);
+  const departure = await source.begin(DEPARTURE_REQUEST);
   if (departure === 'unavailable') throw new Error('the provider was discovered');
   upstream.nonce = departure.nonce;
   const parameters = new URLSearchParams({ state: departure.state, code: 'c1' });
-  const answer = await source.finish({ pending: departure, callbackUrl: CALLBACK, parameters });
+  const answer = await source.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
   source.close();
   return answer.outcome === 'vouched' ? String(answer.person.username) : answer.outcome;
 }

@@ -5,16 +5,7 @@ import { GitHubSource } from '../../../src/login/upstream/github.ts';
 import type { GitHubProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { proxyOfTheEnvironment } from './environment-proxy.ts';
 import { GitHubStandIn } from './github-stand-in.ts';
-import { aGitHubProvider } from './providers.ts';
-
-const CALLBACK = 'https://login.example.com/login/callback/github';
-const REQUEST = {
-  callbackUrl: CALLBACK,
-  prompt: undefined,
-  maxAge: undefined,
-  loginHint: undefined,
-  uiLocales: undefined,
-};
+import { aGitHubProvider, DEPARTURE_REQUEST } from './providers.ts';
 
 let github: GitHubStandIn;
 beforeAll(async () => {
@@ -29,10 +20,14 @@ async function signIn(changes: Partial<GitHubProvider> = {}, parameters: Record<
   const provider = aGitHubProvider(Object.assign({ host, organizations: ['corp'], credentials }, changes));
   const source = new GitHubSource(provider, { credentials, isClaimedElsewhere: () => false });
   await source.discover();
-  const departure = await source.begin(REQUEST);
+  const departure = await source.begin(DEPARTURE_REQUEST);
   if (departure === 'unavailable') throw new Error('its endpoints are known');
   const answer = new URLSearchParams(Object.assign({ state: departure.state }, parameters));
-  const outcome = await source.finish({ pending: departure, callbackUrl: CALLBACK, parameters: answer });
+  const outcome = await source.finish({
+    pending: departure,
+    callbackUrl: DEPARTURE_REQUEST.callbackUrl,
+    parameters: answer,
+  });
   source.close();
   return { departure, outcome };
 }
@@ -45,7 +40,7 @@ describe('the request', () => {
     expect(Object.fromEntries(url.searchParams)).toEqual({
       client_id: 'grantry',
       response_type: 'code',
-      redirect_uri: CALLBACK,
+      redirect_uri: DEPARTURE_REQUEST.callbackUrl,
       scope: 'read:org user:email',
       state: departure.state,
       code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),

@@ -6,17 +6,10 @@ import type { Discovery } from '../../../src/login/upstream/source.ts';
 import type { IdentityProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { TestClock } from '../../grantry.ts';
 import { until } from '../../until.ts';
-import { aGitHubProvider, anOidcProvider } from './providers.ts';
+import { aGitHubProvider, anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
 
 const METADATA = '/.well-known/openid-configuration';
-const REQUEST = {
-  callbackUrl: 'https://login.example.com/login/callback/corp',
-  prompt: undefined,
-  maxAge: undefined,
-  loginHint: undefined,
-  uiLocales: undefined,
-};
 
 let upstream: ScriptedProvider;
 let clock: TestClock;
@@ -49,7 +42,7 @@ const corp = (changes: Partial<OidcProvider> = {}) =>
   anOidcProvider(Object.assign({ issuer: upstream.issuer }, changes));
 const reach = (uid = 'uid-corp') => sources.reports().get(uid)?.reach;
 const asked = () => upstream.asked.get(METADATA) ?? 0;
-const begin = async () => await sources.source('corp')?.begin(REQUEST);
+const begin = async () => await sources.source('corp')?.begin(DEPARTURE_REQUEST);
 
 function serve(providers: readonly IdentityProvider[]): void {
   served = providers;
@@ -123,7 +116,7 @@ describe('a provider', () => {
     const parameters = new URLSearchParams({ code: 'c', state: departure.state });
     const answer = await sources
       .source('corp')
-      ?.finish({ pending: departure, callbackUrl: REQUEST.callbackUrl, parameters });
+      ?.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
     expect(answer).toMatchObject({ outcome: 'refused', reason: 'person_not_permitted' });
   });
 
@@ -235,7 +228,7 @@ describe('a person whose groups are too many for the token', () => {
     };
     upstream.userinfo = { sub: 'ada-1' };
     const parameters = new URLSearchParams({ code: 'c', state: departure.state });
-    const returned = { pending: departure, callbackUrl: REQUEST.callbackUrl, parameters };
+    const returned = { pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters };
     expect(await sources.source('corp')?.finish(returned)).toMatchObject({ person: { groups: [] } });
   });
 
@@ -324,12 +317,12 @@ describe('what came of a discovery', () => {
 
 it('groups left out because of their names → reported once an hour for each provider, also after an edit', async () => {
   const signIn = async (name: string, groups: readonly string[]) => {
-    const departure = await sources.source(name)?.begin(REQUEST);
+    const departure = await sources.source(name)?.begin(DEPARTURE_REQUEST);
     if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
     upstream.nonce = departure.nonce;
     upstream.claims = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups };
     const parameters = new URLSearchParams({ code: 'c', state: departure.state });
-    await sources.source(name)?.finish({ pending: departure, callbackUrl: REQUEST.callbackUrl, parameters });
+    await sources.source(name)?.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
   };
   const lab = () => corp({ name: 'lab', uid: 'uid-lab' });
   serve([corp(), lab()]);
@@ -369,7 +362,7 @@ it('an address in the domain of another provider → unverified, also while that
     const parameters = new URLSearchParams({ code: 'c', state: departure.state });
     const answer = await sources
       .source('corp')
-      ?.finish({ pending: departure, callbackUrl: REQUEST.callbackUrl, parameters });
+      ?.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
     return answer?.outcome === 'vouched' ? answer.person.email : answer;
   };
   upstream.claims = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups: [] };

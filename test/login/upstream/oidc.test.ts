@@ -5,17 +5,8 @@ import { OidcSource } from '../../../src/login/upstream/oidc.ts';
 import type { Departure, DepartureRequest, SourceAnswer } from '../../../src/oauth/ports/identity-source.ts';
 import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { CertificateMaker } from '../../client-certificates.ts';
-import { anOidcProvider } from './providers.ts';
+import { anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
-
-const CALLBACK = 'https://login.example.com/login/callback/corp';
-const PLAIN_REQUEST: DepartureRequest = {
-  callbackUrl: CALLBACK,
-  prompt: undefined,
-  maxAge: undefined,
-  loginHint: undefined,
-  uiLocales: undefined,
-};
 
 let upstream: ScriptedProvider;
 beforeAll(async () => {
@@ -41,7 +32,7 @@ function sourceWith(changes: Partial<OidcProvider> = {}, isClaimedElsewhere = (_
 
 async function departed(source: OidcSource, request: Partial<DepartureRequest> = {}): Promise<Departure> {
   expect((await source.discover()).reach).toBe('Reachable');
-  const departure = await source.begin(Object.assign({}, PLAIN_REQUEST, request));
+  const departure = await source.begin(Object.assign({}, DEPARTURE_REQUEST, request));
   if (departure === 'unavailable') throw new Error('the provider was discovered');
   upstream.nonce = departure.nonce;
   return departure;
@@ -50,7 +41,7 @@ async function departed(source: OidcSource, request: Partial<DepartureRequest> =
 /** The callback of a browser. */
 function returning(departure: Departure, parameters: Record<string, string> = { code: 'c1' }) {
   const answer = new URLSearchParams(Object.assign({ state: departure.state }, parameters));
-  return { pending: departure, callbackUrl: CALLBACK, parameters: answer };
+  return { pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters: answer };
 }
 
 async function answerTo(
@@ -76,7 +67,7 @@ describe('the request', () => {
     expect(Object.fromEntries(url.searchParams)).toEqual({
       client_id: 'grantry',
       response_type: 'code',
-      redirect_uri: CALLBACK,
+      redirect_uri: DEPARTURE_REQUEST.callbackUrl,
       scope: 'openid groups',
       state: departure.state,
       nonce: departure.nonce,
@@ -97,7 +88,7 @@ describe('the request', () => {
   });
 
   it('before anything is known of the provider → unavailable', async () => {
-    expect(await sourceWith().begin(PLAIN_REQUEST)).toBe('unavailable');
+    expect(await sourceWith().begin(DEPARTURE_REQUEST)).toBe('unavailable');
   });
 });
 
@@ -129,7 +120,7 @@ describe('a good answer', () => {
     expect(upstream.redeemed).toHaveLength(1);
     const { form, authorization } = upstream.redeemed[0] ?? {};
     expect(form?.get('code_verifier')).toBe(departure.codeVerifier);
-    expect(form?.get('redirect_uri')).toBe(CALLBACK);
+    expect(form?.get('redirect_uri')).toBe(DEPARTURE_REQUEST.callbackUrl);
     expect(authorization).toMatch(/^Basic /);
     expect(upstream.asked.get('/userinfo')).toBeUndefined();
   });
@@ -283,7 +274,7 @@ describe('discovery', () => {
     upstream.metadata = metadata.issuer === 'SLASH' ? { issuer: `${upstream.issuer}/` } : metadata;
     const source = sourceWith();
     expect((await source.discover()).reach).toBe(reach);
-    expect(await source.begin(PLAIN_REQUEST)).toBe('unavailable');
+    expect(await source.begin(DEPARTURE_REQUEST)).toBe('unavailable');
   });
 
   it('of 1 MiB, of a redirect, of another status, of no JSON → failed, and what was known stands', async () => {
@@ -302,9 +293,9 @@ describe('discovery', () => {
       upstream.answers.set(path, fault);
       expect((await source.discover()).reach).toBe('DiscoveryFailed');
     }
-    expect(await source.begin(PLAIN_REQUEST)).not.toBe('unavailable');
+    expect(await source.begin(DEPARTURE_REQUEST)).not.toBe('unavailable');
     source.forget();
-    expect(await source.begin(PLAIN_REQUEST)).toBe('unavailable');
+    expect(await source.begin(DEPARTURE_REQUEST)).toBe('unavailable');
   });
 
   it('again, of the same document → the keys that were fetched stay', async () => {

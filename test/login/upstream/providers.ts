@@ -1,5 +1,6 @@
-// IdentityProviders for tests, as their manifests with defaults become.
+// IdentityProviders for tests, as their manifests with defaults become, and a departure for them.
 
+import type { DepartureRequest } from '../../../src/oauth/ports/identity-source.ts';
 import type { GitHubProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 
 const BASE = {
@@ -13,6 +14,15 @@ const BASE = {
   allow: { emailDomains: [], groups: [] },
   groups: { include: ['**'], prefix: 'corp:', allowCommas: false },
   credentials: { clientId: 'grantry', clientSecret: 'the secret of grantry!!!!!!!!!!!', authorities: undefined },
+};
+
+/** A departure that asks for nothing. */
+export const DEPARTURE_REQUEST: DepartureRequest = {
+  callbackUrl: 'https://login.example.com/login/callback/corp',
+  prompt: undefined,
+  maxAge: undefined,
+  loginHint: undefined,
+  uiLocales: undefined,
 };
 
 export function anOidcProvider(changes: Partial<OidcProvider> = {}): OidcProvider {
