@@ -1,16 +1,23 @@
-// Sign-in by Dex, alone, beside oidc-provider, and on the way of a program that signs people in at grantry.
+// Sign-in by Dex, alone, beside oidc-provider, and on the way of a program that signs people in at grantry; and Dex as such a
+// program, as the guide configures it.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { freePort } from '../free-port.ts';
+import { basic } from '../grantry.ts';
 import { hidden, TestBrowser } from '../http/sign-in/sign-in-browser.ts';
 import { NpmProvider, SECRET } from '../login/upstream/oidc-provider.ts';
 import { anOidcProvider } from '../login/upstream/providers.ts';
 import { SCOPES, SHOP_CALLBACK, Shop, type Tokens } from '../login/upstream/shop.ts';
 import { until } from '../until.ts';
 import { DEX_PERSON, Dex } from './setup/dex.ts';
+import { startGrantryProvider } from './setup/grantry-provider.ts';
 import { GuardedPage } from './setup/guarded-page.ts';
 import { describeConsumers } from './setup/programs.ts';
+import { PERSON, type Provider } from './setup/provider.ts';
 import { Visitor } from './setup/visitor.ts';
 
 const KNOWN = {
@@ -71,6 +78,54 @@ await describeConsumers(['dex'], (program) => {
       dex = await Dex.start({ program, callback: shop.callbackOf('dex'), port });
       await shop.setProviders(dex.identityProvider());
       expect(decodeJwt((await shop.signIn(new Visitor(dex))).id_token)).toMatchObject({ sub });
+    });
+  });
+
+  describe('Dex between grantry and a program without PKCE', () => {
+    const callback = 'https://wiki.example.com/login/callback';
+    const secrets = { dex: 'the secret of dex at grantry!!!!', wiki: 'the secret of the wiki at dex!!!' };
+    let grantry: Provider;
+    let dex: Dex;
+
+    beforeAll(async () => {
+      const port = await freePort();
+      const issuer = `http://127.0.0.1:${port}/dex`;
+      const consumers = [{ clientId: 'dex.dex', secret: secrets.dex, redirectUri: `${issuer}/callback` }];
+      grantry = await startGrantryProvider({ consumers });
+      const page = readFileSync(join(import.meta.dirname, '../../docs/guides/consumers.md'), 'utf8');
+      const [, block = ''] = /```yaml\n# dex\.yaml\n(.*?)```/s.exec(page) ?? [];
+      const configuration = parse(
+        block.replaceAll('https://dex.example.com', issuer).replaceAll('https://id.example.com', grantry.issuer),
+      );
+      const environment = { CLIENT_ID: 'dex.dex', CLIENT_SECRET: secrets.dex, WIKI_SECRET: secrets.wiki };
+      dex = await Dex.startBy({ program, port, configuration, environment });
+    });
+    afterAll(() => Promise.all([dex?.stop(), grantry?.stop()]));
+
+    it('given a sign-in without code_challenge → the person of grantry, in an ID token of Dex', async () => {
+      const scope = SCOPES.join(' ');
+      const query = { client_id: 'wiki', redirect_uri: callback, response_type: 'code', scope };
+      const visitor = new Visitor(dex, grantry);
+      const arrived = await visitor.answerTo(`${dex.issuer}/auth?${new URLSearchParams(query)}`, callback);
+      const answer = await fetch(`${dex.issuer}/token`, {
+        method: 'POST',
+        headers: { authorization: basic('wiki', secrets.wiki) },
+        body: new URLSearchParams({
+          grant_type: 'authorization_code',
+          code: arrived.searchParams.get('code') ?? '',
+          redirect_uri: callback,
+        }),
+      });
+      const { id_token } = (await answer.json()) as Tokens;
+      expect(decodeJwt(id_token)).toMatchObject({
+        iss: dex.issuer,
+        aud: 'wiki',
+        name: PERSON.name,
+        email: PERSON.email,
+        preferred_username: PERSON.username,
+        groups: PERSON.groups,
+      });
+      expect(visitor.signIns).toBe(1);
     });
   });
 

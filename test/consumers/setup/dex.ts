@@ -1,5 +1,5 @@
-// Dex with one person of its configuration and everything in memory: an OpenID provider that grantry signs people in by, or that
-// a browser signs in at through its own pages.
+// Dex with everything in memory: with one person of its configuration an OpenID provider that grantry signs people in by, or that
+// a browser signs in at through its own pages; with another configuration what that makes of it.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,6 +35,14 @@ export interface DexWishes {
   readonly groups?: readonly string[];
 }
 
+export interface ConfiguredDex {
+  readonly program: string;
+  readonly port: number;
+  /** Its issuer is at `/dex` of the port; storage and address here are not read. */
+  readonly configuration: { readonly issuer: string };
+  readonly environment: Readonly<Record<string, string>>;
+}
+
 export class Dex implements VisitedProvider {
   readonly issuer: string;
   readonly authority = undefined;
@@ -50,11 +58,26 @@ export class Dex implements VisitedProvider {
   static async start({ program, callback, port, groups = DEX_PERSON.groups }: DexWishes): Promise<Dex> {
     const address = `127.0.0.1:${port ?? (await freePort())}`;
     const dex = new Dex(`http://${address}/dex`);
-    const file = join(dex.#process.folder, 'dex.yaml');
-    writeFileSync(file, JSON.stringify(configuration({ issuer: dex.issuer, address, callback, groups })));
-    const discovery = `${dex.issuer}/.well-known/openid-configuration`;
-    await dex.#process.start(program, { words: ['serve', file], address: discovery });
+    await dex.#serve(program, { configuration: configuration({ issuer: dex.issuer, address, callback, groups }) });
     return dex;
+  }
+
+  /** The same by a configuration of a page. */
+  static async startBy({ program, port, configuration, environment }: ConfiguredDex): Promise<Dex> {
+    const dex = new Dex(configuration.issuer);
+    const here = { storage: { type: 'memory' }, web: { http: `127.0.0.1:${port}` } };
+    await dex.#serve(program, { configuration: Object.assign({}, configuration, here), environment });
+    return dex;
+  }
+
+  async #serve(
+    program: string,
+    { configuration, environment = {} }: { configuration: object; environment?: ConfiguredDex['environment'] },
+  ): Promise<void> {
+    const file = join(this.#process.folder, 'dex.yaml');
+    writeFileSync(file, JSON.stringify(configuration));
+    const address = `${this.issuer}/.well-known/openid-configuration`;
+    await this.#process.start(program, { words: ['serve', file], address, environment });
   }
 
   /** As the manifest of the guide, for this address. */

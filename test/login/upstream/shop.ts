@@ -27,14 +27,15 @@ export class Shop implements AnsweredPages {
     this.grantry = grantry;
   }
 
-  /** Starts grantry with a clock that runs; it ends with the file. */
-  static async start(): Promise<Shop> {
+  /** Starts grantry with a clock that runs; it ends with the file. @param postLogoutRedirectUris default: none */
+  static async start(postLogoutRedirectUris: readonly string[] = []): Promise<Shop> {
     const clock = new TestClock();
     clock.run();
     const client = {
       clientId: CLIENT_ID,
       secret: CLIENT_SECRET,
       redirectUris: [SHOP_CALLBACK],
+      postLogoutRedirectUris,
       grantTypes: ['authorization_code', 'refresh_token'] as const,
       scopes: SCOPES,
       defaultScopes: SCOPES,
@@ -94,6 +95,13 @@ export class Shop implements AnsweredPages {
     if (code === null) throw new Error(`the answer is ${arrived.search}`);
     const form = { grant_type: 'authorization_code', code, redirect_uri: SHOP_CALLBACK, code_verifier: PKCE.verifier };
     return (await (await this.#post('/token', form)).json()) as Tokens;
+  }
+
+  /** The address that ends the session of these tokens. @param returnTo where the browser goes then; default: a page */
+  logoutAddress({ id_token }: Pick<Tokens, 'id_token'>, returnTo?: string): string {
+    const query = new URLSearchParams({ id_token_hint: id_token });
+    if (returnTo !== undefined) query.set('post_logout_redirect_uri', returnTo);
+    return this.grantry.url(`/logout?${query}`);
   }
 
   async refresh({ refresh_token }: Pick<Tokens, 'refresh_token'>): Promise<Tokens> {

@@ -3,11 +3,12 @@
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startGrantryProvider } from '../../../consumers/setup/grantry-provider.ts';
-import { PERSON } from '../../../consumers/setup/provider.ts';
+import { PERSON, type Provider } from '../../../consumers/setup/provider.ts';
 import { Visitor } from '../../../consumers/setup/visitor.ts';
+import { freePort } from '../../../free-port.ts';
 import { METHODS, NpmProvider, SECRET } from '../../../login/upstream/oidc-provider.ts';
 import { anOidcProvider } from '../../../login/upstream/providers.ts';
-import { SCOPES, Shop } from '../../../login/upstream/shop.ts';
+import { SCOPES, SHOP_CALLBACK, Shop } from '../../../login/upstream/shop.ts';
 import { TestBrowser } from '../sign-in-browser.ts';
 
 const KNOWN = {
@@ -41,6 +42,54 @@ describe('another grantry', () => {
     expect(visitor.signIns).toBe(1);
     await expectRepeatedSignIn(shop, visitor, { max_age: '0' });
     await upstream.stop();
+  });
+
+  describe('a sign-out', () => {
+    const HOME = 'https://shop.example/';
+    let shop: Shop;
+    let upstream: Provider;
+    let leadingOn: string;
+
+    beforeAll(async () => {
+      const port = await freePort(2);
+      // As it stands in the manifest: of another server, with a query of its own.
+      const returning = new URLSearchParams({ client_id: 'grantry', post_logout_redirect_uri: HOME });
+      leadingOn = `http://127.0.0.1:${port}/logout?${returning}`;
+      shop = await Shop.start([leadingOn]);
+      const redirectUri = shop.callbackOf('corp');
+      upstream = await startGrantryProvider({
+        port,
+        consumers: [{ clientId: 'grantry', secret: SECRET, redirectUri, postLogoutRedirectUri: HOME }],
+      });
+      await shop.setProviders(anOidcProvider({ issuer: upstream.issuer, scopes: SCOPES }));
+    });
+    afterAll(() => upstream?.stop());
+
+    it('here alone → the session there stays, and the next sign-in asks nothing', async () => {
+      const visitor = new Visitor(upstream);
+      const { page } = await visitor.visit(shop.logoutAddress(await shop.signIn(visitor)));
+      expect(page.status).toBe(200);
+      const silent = await visitor.answerTo(shop.grantry.url(shop.authorizePath({ prompt: 'none' })), SHOP_CALLBACK);
+      expect(silent.searchParams.get('error')).toBe('login_required');
+      await shop.signIn(visitor);
+      expect(visitor.signIns).toBe(1);
+    });
+
+    it('that leads on to the sign-out there → it returns to the application, and the next sign-in asks', async () => {
+      const visitor = new Visitor(upstream);
+      const tokens = await shop.signIn(visitor);
+      expect((await visitor.answerTo(shop.logoutAddress(tokens, leadingOn), HOME)).href).toBe(HOME);
+      await shop.signIn(visitor);
+      expect(visitor.signIns).toBe(2);
+    });
+
+    it('there alone → the session here stays', async () => {
+      const visitor = new Visitor(upstream);
+      await shop.signIn(visitor);
+      await visitor.signOut();
+      await shop.signIn(visitor, { prompt: 'none' });
+      expect(visitor.signIns).toBe(1);
+    });
   });
 });
 
