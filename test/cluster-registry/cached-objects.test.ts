@@ -11,7 +11,8 @@ import {
 import { clientVerdict, findClient, judgeRead } from '../../src/admission/clients/admit-client.ts';
 import { claimOf } from '../../src/admission/clients/client-uniqueness.ts';
 import { cachedVerifiers, clientCache, isReadableClient } from '../../src/cluster-registry/cached-objects.ts';
-import type { KubernetesObject } from '../../src/kubernetes/objects/resources.ts';
+import { ReleaseSecrets } from '../../src/cluster-registry/release-secrets.ts';
+import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { sourceOf } from '../../src/kubernetes/objects/source-object.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { clientDocument, contextOf, policyDocument } from '../admission/world.ts';
@@ -43,6 +44,7 @@ const LARGE: readonly (readonly [string, string, object])[] = [
   ['audiences', 'InvalidAudience', { ...machine(), audiences: values(32, (n) => `${n}${'x'.repeat(500)}`) }],
   ['scopes', 'InvalidScope', { ...machine(), scopes: values(100, (n) => `"${n}${'x'.repeat(100)}`) }],
   ['a field of a wrong type', 'InvalidManifest', { ...machine(), redirectUris: values(10, () => 'x'.repeat(5000)) }],
+  ['many fields of a wrong type', 'InvalidManifest', { ...machine(), scopes: values(100, (n) => n) }],
   ['more than 64 KiB', 'InvalidManifest', { ...machine(), redirectUris: values(10, () => 'x'.repeat(50_000)) }],
   [
     'literals of a client that asks for a grant there is not',
@@ -110,6 +112,19 @@ it('a verifier Secret with large metadata → its identity and the verifiers', (
     type: VERIFIER_SECRET_TYPE,
     verifiers: read,
   });
+});
+
+it('a verifier Secret that is deleted → its expiry is not awaited', () => {
+  const verifiers = [{ verifier: Buffer.alloc(32, 200), revision: 4, expiresAt: 1_800_000_000_000 }];
+  const metadata = { ...objectOf({}).metadata, name: verifierSecretName('uid-of-client') };
+  const data = verifierSecretData({ revision: 9, verifiers });
+  const object = cachedVerifiers({ apiVersion: 'v1', kind: 'Secret', metadata, type: VERIFIER_SECRET_TYPE, data });
+  const secrets = new ReleaseSecrets();
+  const change = { key: objectKey(metadata), object };
+  expect(secrets.apply({ type: 'put', ...change })).toEqual({ part: 'verifier', uid: 'uid-of-client' });
+  expect(secrets.nextExpiry).toBe(1_800_000_000_000);
+  expect(secrets.apply({ type: 'delete', ...change })).toEqual({ part: 'verifier', uid: 'uid-of-client' });
+  expect(secrets.nextExpiry).toBeUndefined();
 });
 
 describe('a client that a rule refuses', () => {

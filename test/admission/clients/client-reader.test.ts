@@ -74,6 +74,17 @@ describe('a reader of many clients', () => {
     expect(read('l'.repeat(4000))).not.toBe(read('l'.repeat(4000)));
   });
 
+  it('given ten thousand other common parts → parses the first again', () => {
+    const reader = new ClientReader();
+    const read = (scope: string) => reader.read(manifest({ ...WEB, scopes: [scope] })).manifest?.spec.tokens;
+    const first = read('first');
+    for (let index = 0; index < 9999; index++) read(`team/${index}`);
+    expect(read('first')).toBe(first);
+    read('one-more');
+    expect(read('first')).toEqual(first);
+    expect(read('first')).not.toBe(first);
+  });
+
   it.each([
     ['a thousand lists', 'an unknown field', 1000, 'unknown', 'spec'],
     ['lists without end', 'an unknown field', 50_000, 'unknown', 'faults'],
