@@ -1,4 +1,4 @@
-// The values that README sets for the install, and for signing people in: the chart takes both together.
+// The values that README sets for the install, and the guide for signing people in: the chart takes both together.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { render } from './helm.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const GUIDE = readFileSync(join(ROOT, 'docs/guides/consumers.md'), 'utf8');
 const VALUES = 'examples/consumers/values.yaml';
 
 /** What `--set` of a command of README sets; the command may go on over lines. */
@@ -16,8 +17,8 @@ function settingsOf(command: string): readonly string[] {
   return [...words.matchAll(/--set (\S+)/g)].map(([, setting = '']) => setting);
 }
 
-it('README › Sign people in → an Ingress for the issuer, and token servers with the list of people', async () => {
-  expect(README).toMatch(new RegExp(`^helm upgrade grantry .* --reuse-values .*--values ${VALUES}$`, 'm'));
+it('the guide › The issuer and the people → an Ingress for the issuer, and token servers with the list of people', async () => {
+  expect(GUIDE).toMatch(new RegExp(`^helm upgrade grantry .* --reuse-values .*--values ${VALUES}$`, 'm'));
   // Of what both say the upgrade counts.
   const kept = settingsOf('helm install grantry').filter((setting) => !setting.startsWith('issuer='));
   expect(kept).toContain('redis.dev.enabled=true');

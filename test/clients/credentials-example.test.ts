@@ -8,7 +8,7 @@ import { TestBrowser } from '../http/sign-in/sign-in-browser.ts';
 import { clients, ExampleClone, sections, shown } from './example-clone.ts';
 import { answerIn } from './person.ts';
 
-const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/guides/service-accounts.md'), 'utf8');
 
 describe('the clients of examples/credentials/', () => {
   let clone: ExampleClone;
@@ -71,8 +71,8 @@ describe('the clients of examples/credentials/', () => {
     expect(expectToken(token, 'dpop')).toHaveProperty('cnf.jkt');
   });
 
-  it('README › a token without any secret → a token by its commands', async () => {
-    const [, section = ''] = README.split('\n## A token without any secret\n');
+  it('the guide on ServiceAccounts › on a laptop → a token by its commands', async () => {
+    const [, section = ''] = GUIDE.split('In the clone, `examples/credentials/`');
     const [start, commands = ''] = [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block);
     // `npm start` with a folder is `grantry dev` with it, which serves the clone already.
     expect(start).toBe('npm start -- examples/credentials --mtls-port 9443\n');

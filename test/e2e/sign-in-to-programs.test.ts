@@ -1,4 +1,4 @@
-// The section "Sign people in" of README on a whole Kubernetes: oauth2-proxy in a pod, and kubectl at the API server of the
+// The guide on programs that sign people in on a whole Kubernetes: oauth2-proxy in a pod, and kubectl at the API server of the
 // cluster by kubelogin. Manifests and settings are those of examples/consumers/.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

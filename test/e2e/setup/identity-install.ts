@@ -1,4 +1,4 @@
-// An install of its own for the section "Sign people in" of README: an https issuer behind an ingress, a person, and the examples
+// An install of its own for the guide on programs that sign people in: an https issuer behind an ingress, a person, and the examples
 // in examples/consumers/ as they stand. Only addresses, the authority of certificates and the class of this second install differ.
 
 import { parse, parseAllDocuments } from 'yaml';
