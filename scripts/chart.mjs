@@ -8,11 +8,13 @@ import { isMap, isScalar, parseDocument } from 'yaml';
 const ROOT = join(import.meta.dirname, '..');
 const CHART = join(ROOT, 'charts/grantry');
 
+const CRD_METADATA = /^metadata:\n {2}name: (\S+)\n {2}annotations:\n {4}grantry\.dev\/version: \S+\n/m;
+
 /** A CustomResourceDefinition as a template: the same but for its metadata, and braces that are none of Helm's. */
 function crdTemplate(file) {
   const text = readFileSync(join(ROOT, file), 'utf8');
-  const [, name] = /^metadata: \{name: (\S+), annotations: \{grantry\.dev\/version: \S+\}\}$/m.exec(text) ?? [];
-  if (name === undefined) throw new Error(`${file}: its metadata is not one line with name and grantry.dev/version`);
+  const [whole, name] = CRD_METADATA.exec(text) ?? [];
+  if (whole === undefined) throw new Error(`${file}: its metadata is not name and grantry.dev/version`);
   const metadata = [
     'metadata:',
     `  name: ${name}`,
@@ -28,7 +30,7 @@ function crdTemplate(file) {
     '{{- if .Values.crds.enabled }}',
     text
       .replaceAll('{{', '{{ "{{" }}')
-      .replace(/^metadata: .*$/m, metadata.join('\n'))
+      .replace(whole, `${metadata.join('\n')}\n`)
       .trimEnd(),
     '{{- end }}',
     '',

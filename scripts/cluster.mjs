@@ -19,7 +19,7 @@
 
 import { helmAndKubectl } from './assets/chart-assets.mjs';
 import { cacheFolder } from './cache-folder.mjs';
-import { chooseCluster } from './clusters.mjs';
+import { chooseCluster } from './clusters/clusters.mjs';
 import { lock } from './lock.mjs';
 import { root } from './toolchain.mjs';
 

@@ -1,5 +1,5 @@
 // The reference page of each kind, made from what crds/ says: `node scripts/crd-reference.mjs` writes them,
-// `--check` names those that are not as it would write them. Edit the descriptions in crds/, never the pages.
+// `--check` names those that are not as it would write them. Edit the descriptions in src/admission/kinds/, never the pages.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

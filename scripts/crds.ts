@@ -3,8 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
-import { parse, stringify } from 'yaml';
+import { Document, visit } from 'yaml';
 import { z } from 'zod';
 import { CLIENT_POLICY_CRD } from '../src/admission/kinds/client-policy.ts';
 import type { KindDefinition } from '../src/admission/kinds/crd.ts';
@@ -70,7 +69,7 @@ function crdOf({ names, scope, description, columns, manifest, status, pending }
                 metadata: { type: 'object' },
                 spec: structural(properties.spec ?? {}, 'spec'),
                 status: {
-                  ...structural({ ...jsonSchemaOf(status), required: undefined }, 'status'),
+                  ...structural({ ...jsonSchemaOf(status()), required: undefined }, 'status'),
                   default: { conditions: pending.map(pendingCondition) },
                 },
               },
@@ -159,12 +158,25 @@ function re2(pattern: string): string {
   );
 }
 
+/** In ASCII: a pattern has characters that no reader of the file sees. kubectl reads YAML 1.1, in which y is no string. */
+function yamlOf(value: unknown): string {
+  const document = new Document(value, { version: '1.1', aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar(_, node) {
+      if (typeof node.value === 'string' && /[^ -~]/.test(node.value)) node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString({ lineWidth: 0 }).replaceAll(/[^\n -~]/gu, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
+    return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
+  });
+}
+
 const stale = Object.entries(KINDS).flatMap(([source, definition]) => {
   const file = join(ROOT, 'crds', `${definition.names.plural}.yaml`);
-  const crd = JSON.parse(JSON.stringify(crdOf(definition)));
-  const text = `# Made from src/admission/kinds/${source} by scripts/crds.ts.\n${stringify(crd, { lineWidth: 120 })}`;
+  const text = `# Made from src/admission/kinds/${source} by scripts/crds.ts.\n${yamlOf(crdOf(definition))}`;
   if (!process.argv.includes('--check')) writeFileSync(file, text);
-  else if (!isDeepStrictEqual(parse(readFileSync(file, 'utf8')), crd)) return [file];
+  else if (readFileSync(file, 'utf8') !== text) return [file];
   return [];
 });
 if (stale.length > 0) {

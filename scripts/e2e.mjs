@@ -16,7 +16,7 @@ import { delimiter, join } from 'node:path';
 import { installGo } from './apt.mjs';
 import { chartAssets } from './assets/chart-assets.mjs';
 import { cacheFolder } from './cache-folder.mjs';
-import { chooseCluster } from './clusters.mjs';
+import { chooseCluster } from './clusters/clusters.mjs';
 import { consumerProgram } from './consumers/consumer-programs.mjs';
 import { writeProgramImage } from './consumers/program-image.mjs';
 import { lock } from './lock.mjs';

@@ -43,7 +43,7 @@ const PRIVATE = { recursive: true, mode: 0o700 };
 const CONTROL_PLANE = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 const EVERY_PROGRAM = [...CONTROL_PLANE, 'containerd', 'kubelet', 'kube-proxy'];
 
-/** The cluster, to be used like kind's (../kind.mjs). */
+/** The cluster, to be used like kind's (../clusters/kind.mjs). */
 export const oneNode = { whyNot, isWanted, isReady, up, facts, image, load: loadImage, down };
 
 /** Why this machine cannot be a node, as a sentence; undefined when it can. */

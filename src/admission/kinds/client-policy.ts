@@ -230,13 +230,14 @@ export const CLIENT_POLICY_CRD = {
     },
   ],
   manifest: CLIENT_POLICY.refuse,
-  status: statusOf('policy', {
-    matchedNamespaces: z.int().min(0).meta({ format: 'int32' }).describe('How many namespaces the policy selects.'),
-    matchedClients: z.int().min(0).meta({ format: 'int32' }).describe('How many clients of its class are in them.'),
-    conditions: conditions(
-      'Accepted and, computed from it, Ready. AmbiguousClientIds is there, and True, while two of the selected namespaces could claim the same id by one entry of allow.clientIds; the policy counts all the same.',
-    ),
-  }),
+  status: () =>
+    statusOf('policy', {
+      matchedNamespaces: z.int().min(0).meta({ format: 'int32' }).describe('How many namespaces the policy selects.'),
+      matchedClients: z.int().min(0).meta({ format: 'int32' }).describe('How many clients of its class are in them.'),
+      conditions: conditions(
+        'Accepted and, computed from it, Ready. AmbiguousClientIds is there, and True, while two of the selected namespaces could claim the same id by one entry of allow.clientIds; the policy counts all the same.',
+      ),
+    }),
   pending: ['Accepted', 'Ready'],
 } as const satisfies KindDefinition;
 

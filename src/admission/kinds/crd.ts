@@ -23,14 +23,20 @@ export interface KindDefinition {
   readonly columns: readonly Column[];
   /** The schema that refuses unknown fields. */
   readonly manifest: z.ZodType;
-  /** What the controller writes as a whole. The CRD requires no field of it: a new object has only pending conditions. */
-  readonly status: z.ZodObject;
+  /**
+   * What the controller writes as a whole. The CRD requires no field of it: a new object has only pending conditions. A
+   * function, because no process reads a status by it.
+   */
+  readonly status: () => z.ZodObject;
   /** The types of the conditions that a new object has, as pending. */
   readonly pending: readonly string[];
 }
 
 /** What the controller writes as the status of a kind. */
-export type StatusOf<Definition extends KindDefinition> = Omit<z.input<Definition['status']>, 'conditions'> & {
+export type StatusOf<Definition extends KindDefinition> = Omit<
+  z.input<ReturnType<Definition['status']>>,
+  'conditions'
+> & {
   readonly conditions: readonly TimedCondition[];
 };
 

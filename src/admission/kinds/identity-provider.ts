@@ -273,12 +273,13 @@ export const IDENTITY_PROVIDER_CRD = {
     },
   ],
   manifest: IDENTITY_PROVIDER.refuse,
-  status: statusOf('provider', {
-    callbackUrl: text(2048).describe('The address to register at the provider (redirect_uri).'),
-    conditions: conditions(
-      'Accepted, ResolvedRefs, Reachable (what the servers found at the issuer; Unknown with NotObserved while none has tried), Programmed and, computed from them, Ready; Reconciling or Stalled while it is not ready. A fault of the manifest or the Secret stops sign-ins and no session; suspended and deletion stop both.',
-    ),
-  }),
+  status: () =>
+    statusOf('provider', {
+      callbackUrl: text(2048).describe('The address to register at the provider (redirect_uri).'),
+      conditions: conditions(
+        'Accepted, ResolvedRefs, Reachable (what the servers found at the issuer; Unknown with NotObserved while none has tried), Programmed and, computed from them, Ready; Reconciling or Stalled while it is not ready. A fault of the manifest or the Secret stops sign-ins and no session; suspended and deletion stop both.',
+      ),
+    }),
   pending: ['Accepted', 'ResolvedRefs', 'Reachable', 'Programmed', 'Ready'],
 } as const satisfies KindDefinition;
 

@@ -151,7 +151,7 @@ export function text(max: number, pattern?: RegExp, fault = 'is not written as i
       const message = isText ? (isShort ? fault : `is longer than ${max} characters`) : 'is not well-formed Unicode';
       issues.push({ code: 'custom', input: value, message, path: [], continue: isShort });
     })
-    .meta({ maxLength: max, ...(pattern !== undefined && { pattern: pattern.source, fault }) });
+    .register(z.globalRegistry, { maxLength: max, ...(pattern !== undefined && { pattern: pattern.source, fault }) });
 }
 
 function isWithin(value: string, max: number): boolean {
@@ -167,7 +167,7 @@ export function setOf<Item extends z.ZodType<string>>(item: Item, max: number) {
     .refine((values) => values.length < 2 || new Set(values).size === values.length, {
       error: 'names the same value twice',
     })
-    .meta({ 'x-kubernetes-list-type': 'set' });
+    .register(z.globalRegistry, { 'x-kubernetes-list-type': 'set' });
 }
 
 /** At most `max` objects. */
@@ -175,7 +175,7 @@ export function listOf<Item extends z.ZodType>(item: Item, max: number) {
   return z
     .array(item)
     .max(max, { error: `has more than ${max} members`, abort: true })
-    .meta({ 'x-kubernetes-list-type': 'atomic' });
+    .register(z.globalRegistry, { 'x-kubernetes-list-type': 'atomic' });
 }
 
 /** At most `max` objects that differ in the member `key`, by which server-side apply merges them. */
@@ -188,7 +188,7 @@ export function mapListOf<Key extends string, Item extends z.ZodType<Readonly<Re
     .refine((members) => new Set(members.map((member) => member[key])).size === members.length, {
       error: `has two members with the same ${key}`,
     })
-    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] });
+    .register(z.globalRegistry, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] });
 }
 
 /** A map of bounded keys and values with at most `max` members. */
@@ -196,7 +196,10 @@ export function mapOf<Value extends z.ZodType<string>>(value: Value, max: number
   return z
     .record(text(317), value)
     .refine((map) => Object.keys(map).length <= max, { error: `has more than ${max} members` })
-    .meta({ maxProperties: max, ...cel('self.all(key, size(key) <= 317)', 'a key has more than 317 characters') });
+    .register(z.globalRegistry, {
+      maxProperties: max,
+      ...cel('self.all(key, size(key) <= 317)', 'a key has more than 317 characters'),
+    });
 }
 
 // Hours, minutes, seconds, in this order and few enough that Go can hold them.

@@ -326,21 +326,22 @@ export const OAUTH_CLIENT_CRD = {
     },
   ],
   manifest: OAUTH_CLIENT.refuse,
-  status: statusOf('client', {
-    clientId: text(128).describe('The id that the client has or would have.'),
-    policy: text(253).optional().describe('The policy that the client was judged by.'),
-    grants: text(2200).optional().describe('The grant types of the spec, with commas between them.'),
-    conditions: conditions(
-      'Accepted, ResolvedRefs, CredentialsReady, Programmed and, computed from them, Ready; Reconciling or Stalled while it is not ready; Denied (never of a public client, whose id any caller can send) and Alert when the servers had to refuse something; RevokedUntil while revokeTokensBefore is in the future; ResourcesGranted where the client refers to resources, False with ResourceNotGranted, which is not part of Ready.',
-    ),
-    lastHandledRotateAt: lastHandledRotateAt().optional(),
-    lastUsedTime: timeOfStatus().optional().describe('When the client last got a token, to the day.'),
-    secret: secretStatus().optional(),
-    binding: z
-      .object({ name: text(253).optional().describe('The name of the Secret.') })
-      .optional()
-      .describe('The Secret as a provisioned service of servicebinding.io.'),
-  }),
+  status: () =>
+    statusOf('client', {
+      clientId: text(128).describe('The id that the client has or would have.'),
+      policy: text(253).optional().describe('The policy that the client was judged by.'),
+      grants: text(2200).optional().describe('The grant types of the spec, with commas between them.'),
+      conditions: conditions(
+        'Accepted, ResolvedRefs, CredentialsReady, Programmed and, computed from them, Ready; Reconciling or Stalled while it is not ready; Denied (never of a public client, whose id any caller can send) and Alert when the servers had to refuse something; RevokedUntil while revokeTokensBefore is in the future; ResourcesGranted where the client refers to resources, False with ResourceNotGranted, which is not part of Ready.',
+      ),
+      lastHandledRotateAt: lastHandledRotateAt().optional(),
+      lastUsedTime: timeOfStatus().optional().describe('When the client last got a token, to the day.'),
+      secret: secretStatus().optional(),
+      binding: z
+        .object({ name: text(253).optional().describe('The name of the Secret.') })
+        .optional()
+        .describe('The Secret as a provisioned service of servicebinding.io.'),
+    }),
   pending: ['Accepted', 'ResolvedRefs', 'CredentialsReady', 'Programmed', 'Ready'],
 } as const satisfies KindDefinition;
 

@@ -145,17 +145,18 @@ export const PROTECTED_RESOURCE_CRD = {
     },
   ],
   manifest: PROTECTED_RESOURCE.refuse,
-  status: statusOf('resource', {
-    resource: text(512).describe('The identifier that the resource has or would have, in printable ASCII.'),
-    metadataUrl: text(2048)
-      .optional()
-      .describe(
-        'The address of the metadata of the resource (RFC 9728). Unset while the resource is not accepted, with discovery None, and for a URN.',
+  status: () =>
+    statusOf('resource', {
+      resource: text(512).describe('The identifier that the resource has or would have, in printable ASCII.'),
+      metadataUrl: text(2048)
+        .optional()
+        .describe(
+          'The address of the metadata of the resource (RFC 9728). Unset while the resource is not accepted, with discovery None, and for a URN.',
+        ),
+      conditions: conditions(
+        'Accepted, Programmed and, computed from them, Ready; Reconciling or Stalled while it is not ready. While Accepted is False, the resource grants nothing and its metadata is not served. One that may have its identifier keeps it until it is deleted, and with it the limits that the manifest sets there - the scopes, tokens, and introspection by no other namespace. A manifest that cannot be read limits nothing.',
       ),
-    conditions: conditions(
-      'Accepted, Programmed and, computed from them, Ready; Reconciling or Stalled while it is not ready. While Accepted is False, the resource grants nothing and its metadata is not served. One that may have its identifier keeps it until it is deleted, and with it the limits that the manifest sets there - the scopes, tokens, and introspection by no other namespace. A manifest that cannot be read limits nothing.',
-    ),
-  }),
+    }),
   pending: ['Accepted', 'Programmed', 'Ready'],
 } as const satisfies KindDefinition;
 

@@ -141,16 +141,17 @@ export const SIGNING_KEY_CRD = {
     { name: 'Next-Rotation', jsonPath: '.status.nextRotationTime', description: 'When the next key signs.' },
   ],
   manifest: SIGNING_KEY.refuse,
-  status: statusOf('ring', {
-    activeKeyId: text(43).optional().describe('The key that signs.'),
-    lastRotationTime: timeOfStatus().optional().describe('When the active key began to sign.'),
-    nextRotationTime: timeOfStatus().optional().describe('When the next key begins to sign.'),
-    lastHandledRotateAt: lastHandledRotateAt().optional(),
-    conditions: conditions(
-      'KeyMaterialReady, Rotating and, computed from the first, Ready; Stalled when the owner must act.',
-    ),
-    keys: mapListOf('keyId', keyOfStatus(), 100).describe('Every key of the ring that still is somewhere.'),
-  }),
+  status: () =>
+    statusOf('ring', {
+      activeKeyId: text(43).optional().describe('The key that signs.'),
+      lastRotationTime: timeOfStatus().optional().describe('When the active key began to sign.'),
+      nextRotationTime: timeOfStatus().optional().describe('When the next key begins to sign.'),
+      lastHandledRotateAt: lastHandledRotateAt().optional(),
+      conditions: conditions(
+        'KeyMaterialReady, Rotating and, computed from the first, Ready; Stalled when the owner must act.',
+      ),
+      keys: mapListOf('keyId', keyOfStatus(), 100).describe('Every key of the ring that still is somewhere.'),
+    }),
   pending: ['KeyMaterialReady', 'Ready'],
 } as const satisfies KindDefinition;
 

@@ -1,7 +1,7 @@
 // Which cluster `scripts/cluster` is on this machine.
 
+import { oneNode } from '../one-node/node.mjs';
 import { kind } from './kind.mjs';
-import { oneNode } from './one-node/node.mjs';
 
 /**
  * kind's where kind is installed, else one of our own; but one of our own that is up stays the one that is meant. Answers

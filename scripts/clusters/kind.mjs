@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { isInstalled } from './apt.mjs';
-import { cacheFolder } from './cache-folder.mjs';
+import { isInstalled } from '../apt.mjs';
+import { cacheFolder } from '../cache-folder.mjs';
 
 const NAME = 'grantry';
 const KUBECONFIG = cacheFolder('grantry-cluster', 'kubeconfig');
