@@ -38,6 +38,7 @@ it('every example is Ready', async () => {
     'native-app',
     'notes-api',
     'notes-cli',
+    'notes-web',
     'report-job',
     'web-app',
   ]);

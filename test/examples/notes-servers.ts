@@ -1,5 +1,5 @@
-// The notes example as `npm start` and `npm run notes-api` run it: a copy of the quickstart, served by `grantry dev`, and the API
-// beside it, each a process of its own.
+// The notes example as `npm start`, `npm run notes-api` and `npm run notes-web` run it: a copy of the quickstart, served by
+// `grantry dev`, and API and web application beside it, each a process of its own.
 
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -56,11 +56,13 @@ export class Issuer {
   readonly issuer: string;
   readonly folder: string;
   readonly process: GrantryProcess;
+  readonly #webPort: number;
 
-  private constructor({ issuer, folder, grantry }: { issuer: string; folder: string; grantry: GrantryProcess }) {
-    this.issuer = issuer;
-    this.folder = folder;
-    this.process = grantry;
+  private constructor(parts: { issuer: string; folder: string; grantry: GrantryProcess; webPort: number }) {
+    this.issuer = parts.issuer;
+    this.folder = parts.folder;
+    this.process = parts.grantry;
+    this.#webPort = parts.webPort;
   }
 
   /** @param environment of `grantry dev` */
@@ -72,8 +74,12 @@ export class Issuer {
       filter: (path) => !path.includes('.grantry'),
     });
     await writeFile(join(folder, 'machines.yaml'), MACHINES.join('---\n'));
+    // The addresses of the web application are in its manifest.
+    const webPort = await freePort();
+    const notes = await readFile(join(folder, 'notes.yaml'), 'utf8');
+    await writeFile(join(folder, 'notes.yaml'), notes.replaceAll('localhost:9420', `localhost:${webPort}`));
     const { grantry, issuer } = await startDev(folder, [], { environment });
-    return new Issuer({ issuer, folder, grantry });
+    return new Issuer({ issuer, folder, grantry, webPort });
   }
 
   secretFileOf(client: string): string {
@@ -103,6 +109,16 @@ export class Issuer {
     });
     const [, address = ''] = await api.printed(/^notes API +(\S+)\/notes/);
     return address;
+  }
+
+  /** The web application at this issuer, one at a time. @param args of `npm run notes-web` */
+  async startWeb(...args: readonly string[]): Promise<{ readonly web: string; readonly process: GrantryProcess }> {
+    const secret = ['--secret-file', this.secretFileOf('notes-web')];
+    const process = new GrantryProcess(['--port', `${this.#webPort}`, '--issuer', this.issuer, ...secret, ...args], {
+      program: await scriptOf('notes-web'),
+    });
+    const [, web = ''] = await process.printed(/^notes web +(\S+)\/ /);
+    return { web, process };
   }
 }
 

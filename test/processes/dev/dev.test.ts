@@ -49,7 +49,7 @@ describe('grantry dev at its start', () => {
     expect(JSON.parse(await shell(line))).toMatchObject({ token_type: 'Bearer', expires_in: 600 });
     const [, metadata = ''] = await grantry.printed(/Metadata +(\S+)/);
     expect(await (await fetch(metadata)).json()).toMatchObject({ issuer });
-    for (const client of ['report-job', 'web-app', 'native-app', 'notes-cli', 'notes-api']) {
+    for (const client of ['report-job', 'web-app', 'native-app', 'notes-cli', 'notes-api', 'notes-web']) {
       expect(grantry.output).toMatch(new RegExp(`^ +default\\.${client} .* Ready$`, 'm'));
     }
     expect(grantry.output).toMatch(/Users +demo with the password demo/);
