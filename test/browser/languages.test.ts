@@ -129,8 +129,8 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
     const { login, consent, logout, account } = texts;
     const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
     const signIn = async (password: string) => {
-      await page.getByLabel(login.username).fill('demo');
-      await page.getByLabel(login.password).fill(password);
+      await page.getByLabel(login.username, { exact: true }).fill('demo');
+      await page.getByLabel(login.password, { exact: true }).fill(password);
       await press(login.submit);
     };
     return {

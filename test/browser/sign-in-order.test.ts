@@ -63,7 +63,7 @@ describe.skipIf(NO_CHROMIUM)('the login page with providers in Chromium', () => 
     return (await at.getAttribute('name')) ?? (await at.innerText());
   }
 
-  const form = (page: Page) => page.getByLabel('Password');
+  const form = (page: Page) => page.getByLabel('Password', { exact: true });
 
   it('by keyboard alone → buttons, then what unfolds the form, then its fields', async () => {
     const page = await atLogin();
@@ -85,7 +85,10 @@ describe.skipIf(NO_CHROMIUM)('the login page with providers in Chromium', () => 
 
   it('given a hint of the client → the form is open, and the password is what is typed next', async () => {
     const page = await atLogin({ login_hint: 'ada' });
-    expect([await focused(page), await page.getByLabel('Username').inputValue()]).toEqual(['password', 'ada']);
+    expect([await focused(page), await page.getByLabel('Username', { exact: true }).inputValue()]).toEqual([
+      'password',
+      'ada',
+    ]);
     await page.keyboard.type(PASSWORD);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Allow' }).waitFor();

@@ -119,8 +119,8 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
   }
 
   async function signIn(page: Page, password = PASSWORD): Promise<void> {
-    await page.getByLabel('Username').fill('demo');
-    await page.getByLabel('Password').fill(password);
+    await page.getByLabel('Username', { exact: true }).fill('demo');
+    await page.getByLabel('Password', { exact: true }).fill(password);
     await page.getByRole('button', { name: 'Sign in' }).click();
   }
 
@@ -135,8 +135,8 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
 
   async function atGermanConsent(page: Page): Promise<void> {
     await page.goto(authorizeUrl(AT_BOTH, BOTH));
-    await page.getByLabel('Benutzername').fill('demo');
-    await page.getByLabel('Passwort').fill(PASSWORD);
+    await page.getByLabel('Benutzername', { exact: true }).fill('demo');
+    await page.getByLabel('Passwort', { exact: true }).fill(PASSWORD);
     await page.getByRole('button', { name: 'Anmelden' }).click();
     await page.getByRole('button', { name: 'Erlauben' }).waitFor();
   }
@@ -172,8 +172,8 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     const alert = page.getByRole('alert');
     await alert.waitFor();
     expect(await page.locator(':focus').getAttribute('role')).toBe('alert');
-    expect(await page.getByLabel('Username').inputValue()).toBe('demo');
-    expect(await page.getByLabel('Password').inputValue()).toBe('');
+    expect(await page.getByLabel('Username', { exact: true }).inputValue()).toBe('demo');
+    expect(await page.getByLabel('Password', { exact: true }).inputValue()).toBe('');
     await signIn(page);
     await page.getByRole('button', { name: 'Allow' }).waitFor();
   });
@@ -211,7 +211,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     const { page } = await newPage();
     await atConsent(page);
     await page.getByRole('button', { name: 'Use another account' }).click();
-    await page.getByLabel('Password').waitFor();
+    await page.getByLabel('Password', { exact: true }).waitFor();
     await signIn(page);
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.waitForURL(`http://localhost:${site.port}/callback?**`);
@@ -226,7 +226,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     await page.waitForURL(`http://localhost:${site.port}/callback?**`);
     const repeat = await page.goto(consent.replace('/consent/', '/authorize/resume/'));
     expect(repeat?.status()).toBe(400);
-    await page.getByRole('heading', { name: 'Please start again' }).waitFor();
+    await page.getByRole('heading', { name: 'This page cannot be used any more' }).waitFor();
   });
 
   describe('is not decided from elsewhere', () => {
@@ -387,8 +387,8 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     ])('given the four scopes of a plain sign-in at %d × %d → Allow is above the fold', async (width, height) => {
       const { page } = await newPage({ viewport: { width, height } });
       await page.goto(authorizeUrl({ scope: 'openid profile email groups' }));
-      await page.getByLabel('Username').fill('ada');
-      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByLabel('Username', { exact: true }).fill('ada');
+      await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
       await page.getByRole('button', { name: 'Sign in' }).click();
       const box = await page.getByRole('button', { name: 'Allow' }).boundingBox();
       expect((box?.y ?? height) + (box?.height ?? 0)).toBeLessThanOrEqual(height);

@@ -163,7 +163,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in by a provider in Chromium', () => {
     await page.goBack();
     expect(page.url()).toMatch(upstream.issuer);
     expect(await comeAs(page, 'ada')).toBe(400);
-    await page.getByRole('heading', { name: 'Please start again' }).waitFor();
+    await page.getByRole('heading', { name: 'This page cannot be used any more' }).waitFor();
     await page.goBack();
     expect((await page.goForward())?.status()).toBe(400);
     expect(page.url()).toContain('/login/callback/');

@@ -56,8 +56,8 @@ describe.skipIf(NO_CHROMIUM)('a first user', () => {
       await until('a sign-in is answered', async () => {
         await page.goto(`http://localhost:${port}/account`);
         if (await signedIn.isVisible()) return true;
-        await page.getByLabel('Username').fill(USERNAME);
-        await page.getByLabel('Password').fill(password);
+        await page.getByLabel('Username', { exact: true }).fill(USERNAME);
+        await page.getByLabel('Password', { exact: true }).fill(password);
         await page.getByRole('button', { name: 'Sign in' }).click();
         return await signedIn.isVisible();
       });

@@ -2,6 +2,9 @@
 
 import type { Texts } from './texts.ts';
 
+const REPORT =
+  'Go back to the application and try once more. If it happens again, contact the people who run the application and give them the request id below.';
+
 export const ENGLISH: Texts = {
   language: 'en',
   login: {
@@ -11,24 +14,54 @@ export const ENGLISH: Texts = {
     username: 'Username',
     password: 'Password',
     submit: 'Sign in',
-    errorTitle: 'You are not signed in yet',
-    wrong: 'The username or the password is not right.',
     usernameMissing: 'Enter your username.',
     passwordMissing: 'Enter your password.',
-    tooMany: (seconds) => `There were too many attempts. Wait ${duration(seconds)}, then try again.`,
-    busy: 'Many people are signing in right now. Wait a few seconds, then try again.',
-    outdated: 'The sign-in cannot be completed right now. Wait a few seconds, then try again.',
     byPassword: 'Sign in with a password',
     signInBy: (provider) => `Sign in with ${provider}`,
-    cancelled: (provider) => `The sign-in at ${provider} was not finished.`,
-    unavailable: (provider) => `${provider} cannot be reached right now. Wait a little, then try again.`,
-    invalid: (provider) => `The answer of ${provider} cannot be used. Try again, or ask the operators of this server.`,
-    notPermitted: (username, provider) => `${username} at ${provider} may not sign in here.`,
-    notForTitle: 'This needs another account',
-    notForPerson: (username, provider) =>
-      `${username} at ${provider} may not use this application. Sign in with another account.`,
-    notForLocal: (username) => `${username} may not use this application. Sign in with another account.`,
-    notOpen: 'This way to sign in is not open to this application. Choose another one.',
+    problems: {
+      missing: 'Your username or password is missing',
+      wrong: { title: () => 'The username or the password is not right', advice: 'Check both, then try again.' },
+      tooMany: {
+        title: 'There were too many attempts',
+        advice: (seconds) => `Wait ${duration(seconds)}, then try again.`,
+      },
+      busy: {
+        title: () => 'Too many people are signing in right now',
+        advice: 'Wait a few seconds, then try again.',
+      },
+      outdated: {
+        title: () => 'The sign-in cannot be completed right now',
+        advice: 'Wait a few seconds, then try again.',
+      },
+      cancelled: {
+        title: (provider) => `The sign-in at ${provider} was not finished`,
+        advice: 'Try again, and finish it there.',
+      },
+      unavailable: {
+        title: (provider) => `${provider} cannot be reached right now`,
+        advice: 'Wait a little, then try again.',
+      },
+      invalid: {
+        title: (provider) => `The answer of ${provider} cannot be used`,
+        advice: 'Try again. If it happens again, ask the operators of this server.',
+      },
+      notPermitted: {
+        title: (username, provider) => `${username} at ${provider} may not sign in here`,
+        advice: 'Sign in with another account, or ask the operators of this server.',
+      },
+      notForPerson: {
+        title: (username, provider) => `${username} at ${provider} may not use this application`,
+        advice: 'Sign in with another account.',
+      },
+      notForLocal: {
+        title: (username) => `${username} may not use this application`,
+        advice: 'Sign in with another account.',
+      },
+      notOpen: {
+        title: () => 'This way to sign in is not open to this application',
+        advice: 'Choose another one.',
+      },
+    },
     noWay: 'There is no way to sign in to this application yet. Ask the people who run it.',
     note: (host) => `Enter your password only on ${host}. The application never sees it.`,
   },
@@ -125,54 +158,57 @@ export const ENGLISH: Texts = {
     requestId: 'Request id',
     goTo: (destination) => `Go to ${destination}`,
     notVouched: {
-      title: 'This request cannot be answered',
-      message: 'The application that sent you here made a request that we refuse. You are not signed in.',
+      title: 'The request of the application was refused',
+      message: 'The application that sent you here asked for something that it may not have. You are not signed in.',
       advice: 'Go on only if you know this address and were there before:',
     },
+    client: {
+      title: 'This application cannot be used here',
+      message: 'The application that sent you here is not registered at this server, or was refused by it.',
+      advice: REPORT,
+    },
     application: {
-      title: 'This request cannot be answered',
-      message: 'The application that sent you here is not known, or its request is incomplete.',
-      advice:
-        'Go back to the application and try once more. If it happens again, contact the people who run the application and give them the request id below.',
+      title: 'The request of the application is not valid',
+      message: 'Something is missing or wrong in the request of the application that sent you here.',
+      advice: REPORT,
     },
     redirectUri: {
-      title: 'This request cannot be answered',
+      title: 'The address to return to is not registered',
       message: 'The application asked us to send you to an address that is not registered for it, so we stopped here.',
-      advice:
-        'Go back to the application and try once more. If it happens again, contact the people who run the application and give them the request id below.',
+      advice: REPORT,
     },
     startAgain: {
-      title: 'Please start again',
-      message: 'This page is too old, was used already, or belongs to another browser.',
+      title: 'This page cannot be used any more',
+      message: 'It is too old, was used already, or belongs to another browser.',
       advice: 'Go back to the application and sign in from there. You can close this page.',
     },
     account: {
-      title: 'Please start again',
-      message: 'Nothing has changed. The page that you used is too old, or belongs to another browser.',
+      title: 'Nothing has changed',
+      message: 'The page that you used is too old, or belongs to another browser.',
       advice: 'Open the page of your account again, and try once more.',
     },
     tooMany: {
-      title: 'Too many requests',
-      message: 'There were too many requests from your network within a short time.',
+      title: 'There were too many requests',
+      message: 'Too many requests came from your network within a short time.',
       advice: 'Wait a minute, then try again.',
     },
     unavailable: {
-      title: 'Not available right now',
-      message: 'We cannot finish this at the moment.',
+      title: 'The server cannot finish this right now',
+      message: 'Something that it needs cannot be reached.',
       advice: 'Wait a few seconds and reload this page, or go back to the application and sign in from there.',
     },
     notFound: {
-      title: 'There is nothing here',
-      message: 'No page has this address.',
+      title: 'There is no page at this address',
+      message: 'The address is mistyped, or the link that you followed is wrong.',
       advice: 'Check the address, or go back to the application you came from.',
     },
     badRequest: {
-      title: 'This request cannot be answered',
-      message: 'The request has a form that we do not accept.',
+      title: 'The request has a form that we do not accept',
+      message: 'Your browser, or the application that sent you here, sent something that we cannot read.',
       advice: 'Go back to the application and try once more.',
     },
     internal: {
-      title: 'Something went wrong',
+      title: 'The server failed',
       message: 'The fault is ours, not yours.',
       advice:
         'Try again in a moment. If it happens again, contact an administrator and give them the request id below.',

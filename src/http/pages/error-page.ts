@@ -1,5 +1,6 @@
 // The error page: what happened, what the person can do, and the request id to quote.
-// It never shows internals nor any text from the request. Its one link is the answer of the server to a registered address.
+// It never shows internals nor any text from the request. Its one link is the answer of the server to a registered address, or the
+// account page.
 
 import { answerLink } from './answer-link.ts';
 import { html } from './html.ts';
@@ -22,11 +23,8 @@ export interface ErrorPageFacts {
   readonly answer?: string | undefined;
 }
 
-/** Reasons of an authorization request that only the application can fix. */
+const CLIENT_REASONS: ReadonlySet<string> = new Set(['client_unknown', 'client_refused', 'client_gone']);
 const APPLICATION_REASONS: ReadonlySet<string> = new Set([
-  'client_unknown',
-  'client_refused',
-  'client_gone',
   'client_id_missing',
   'client_id_duplicate',
   'redirect_uri_missing',
@@ -34,6 +32,7 @@ const APPLICATION_REASONS: ReadonlySet<string> = new Set([
   'id_token_hint_invalid',
   'client_id_mismatch',
   'post_logout_redirect_uri_without_client',
+  'request_too_long_for_upstream',
 ]);
 
 /** The whole document. */
@@ -49,8 +48,13 @@ export function errorPage({ frame, status, reason, requestId, answer }: ErrorPag
       <p>${message}</p>
       <p>${advice}</p>
       ${answer !== undefined && answerLink(texts, answer)}
+      ${isAboutAccount(reason) && html`<p><a href="${frame.basePath}/account">${texts.account.titles.overview}</a></p>`}
       <p class="request-id">${texts.error.requestId} <code>${requestId}</code></p>`,
   });
+}
+
+function isAboutAccount(reason: string): boolean {
+  return reason.startsWith('account_');
 }
 
 /** The texts of an error. @param status that of the answer @param reason the slug of the error */
@@ -61,9 +65,10 @@ export function errorText(errors: Texts['error'], status: number, reason: string
     reason === 'post_logout_redirect_uri_mismatch'
   )
     return errors.redirectUri;
+  if (CLIENT_REASONS.has(reason)) return errors.client;
   if (APPLICATION_REASONS.has(reason)) return errors.application;
   if (reason.startsWith('interaction_')) return errors.startAgain;
-  if (reason.startsWith('account_')) return errors.account;
+  if (isAboutAccount(reason)) return errors.account;
   if (status === 429) return errors.tooMany;
   if (status === 503) return errors.unavailable;
   if (status === 404) return errors.notFound;

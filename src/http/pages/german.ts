@@ -14,29 +14,57 @@ export const GERMAN: Texts = {
     username: 'Benutzername',
     password: 'Passwort',
     submit: 'Anmelden',
-    errorTitle: 'Sie sind noch nicht angemeldet',
-    wrong: 'Der Benutzername oder das Passwort ist nicht richtig.',
     usernameMissing: 'Geben Sie Ihren Benutzernamen ein.',
     passwordMissing: 'Geben Sie Ihr Passwort ein.',
-    tooMany: (seconds) =>
-      `Es gab zu viele Versuche. Warten Sie ${duration(seconds)}, und versuchen Sie es dann noch einmal.`,
-    busy: 'Gerade melden sich viele Menschen an. Warten Sie einige Sekunden, und versuchen Sie es dann noch einmal.',
-    outdated:
-      'Die Anmeldung kann gerade nicht abgeschlossen werden. Warten Sie einige Sekunden, und versuchen Sie es dann noch einmal.',
     byPassword: 'Mit Passwort anmelden',
     signInBy: (provider) => `Mit ${provider} anmelden`,
-    cancelled: (provider) => `Die Anmeldung bei ${provider} wurde nicht abgeschlossen.`,
-    unavailable: (provider) =>
-      `${provider} ist gerade nicht erreichbar. Warten Sie etwas, und versuchen Sie es dann noch einmal.`,
-    invalid: (provider) =>
-      `Die Antwort von ${provider} ist nicht verwendbar. Versuchen Sie es noch einmal, oder fragen Sie die Betreiber dieses Servers.`,
-    notPermitted: (username, provider) => `${username} bei ${provider} darf sich hier nicht anmelden.`,
-    notForTitle: 'Dafür ist ein anderes Konto nötig',
-    notForPerson: (username, provider) =>
-      `${username} bei ${provider} darf diese Anwendung nicht benutzen. Melden Sie sich mit einem anderen Konto an.`,
-    notForLocal: (username) =>
-      `${username} darf diese Anwendung nicht benutzen. Melden Sie sich mit einem anderen Konto an.`,
-    notOpen: 'Auf diesem Weg kann man sich bei dieser Anwendung nicht anmelden. Wählen Sie einen anderen.',
+    problems: {
+      missing: 'Ihr Benutzername oder Ihr Passwort fehlt',
+      wrong: {
+        title: () => 'Der Benutzername oder das Passwort ist nicht richtig',
+        advice: 'Prüfen Sie beides, und versuchen Sie es noch einmal.',
+      },
+      tooMany: {
+        title: 'Es gab zu viele Versuche',
+        advice: (seconds) => `Warten Sie ${duration(seconds)}, und versuchen Sie es dann noch einmal.`,
+      },
+      busy: {
+        title: () => 'Gerade melden sich zu viele Menschen an',
+        advice: 'Warten Sie einige Sekunden, und versuchen Sie es dann noch einmal.',
+      },
+      outdated: {
+        title: () => 'Die Anmeldung kann gerade nicht abgeschlossen werden',
+        advice: 'Warten Sie einige Sekunden, und versuchen Sie es dann noch einmal.',
+      },
+      cancelled: {
+        title: (provider) => `Die Anmeldung bei ${provider} wurde nicht abgeschlossen`,
+        advice: 'Versuchen Sie es noch einmal, und schließen Sie sie dort ab.',
+      },
+      unavailable: {
+        title: (provider) => `${provider} ist gerade nicht erreichbar`,
+        advice: 'Warten Sie etwas, und versuchen Sie es dann noch einmal.',
+      },
+      invalid: {
+        title: (provider) => `Die Antwort von ${provider} ist nicht verwendbar`,
+        advice: 'Versuchen Sie es noch einmal. Geschieht es wieder, fragen Sie die Betreiber dieses Servers.',
+      },
+      notPermitted: {
+        title: (username, provider) => `${username} bei ${provider} darf sich hier nicht anmelden`,
+        advice: 'Melden Sie sich mit einem anderen Konto an, oder fragen Sie die Betreiber dieses Servers.',
+      },
+      notForPerson: {
+        title: (username, provider) => `${username} bei ${provider} darf diese Anwendung nicht benutzen`,
+        advice: 'Melden Sie sich mit einem anderen Konto an.',
+      },
+      notForLocal: {
+        title: (username) => `${username} darf diese Anwendung nicht benutzen`,
+        advice: 'Melden Sie sich mit einem anderen Konto an.',
+      },
+      notOpen: {
+        title: () => 'Auf diesem Weg kann man sich bei dieser Anwendung nicht anmelden',
+        advice: 'Wählen Sie einen anderen.',
+      },
+    },
     noWay: 'Bei dieser Anwendung kann man sich noch nicht anmelden. Fragen Sie ihre Betreiber.',
     note: (host) => `Geben Sie Ihr Passwort nur auf ${host} ein. Die Anwendung sieht es nie.`,
   },
@@ -134,55 +162,61 @@ export const GERMAN: Texts = {
     requestId: 'Nummer der Anfrage',
     goTo: (destination) => `Weiter zu ${destination}`,
     notVouched: {
-      title: 'Diese Anfrage kann nicht beantwortet werden',
-      message: 'Die Anwendung, von der Sie kommen, hat etwas angefragt, das wir ablehnen. Sie sind nicht angemeldet.',
+      title: 'Die Anfrage der Anwendung wurde abgelehnt',
+      message:
+        'Die Anwendung, von der Sie kommen, hat etwas angefragt, das sie nicht bekommt. Sie sind nicht angemeldet.',
       advice: 'Gehen Sie nur weiter, wenn Sie diese Adresse kennen und schon einmal dort waren:',
     },
+    client: {
+      title: 'Diese Anwendung kann hier nicht verwendet werden',
+      message:
+        'Die Anwendung, von der Sie kommen, ist bei diesem Server nicht eingetragen oder wurde von ihm abgelehnt.',
+      advice: REPORT,
+    },
     application: {
-      title: 'Diese Anfrage kann nicht beantwortet werden',
-      message: 'Die Anwendung, von der Sie kommen, ist nicht bekannt, oder ihre Anfrage ist unvollständig.',
+      title: 'Die Anfrage der Anwendung ist nicht gültig',
+      message: 'In der Anfrage der Anwendung, von der Sie kommen, fehlt etwas oder ist etwas falsch.',
       advice: REPORT,
     },
     redirectUri: {
-      title: 'Diese Anfrage kann nicht beantwortet werden',
+      title: 'Die Adresse für den Rückweg ist nicht eingetragen',
       message:
         'Die Anwendung wollte Sie an eine Adresse weiterleiten lassen, die nicht für sie eingetragen ist. Deshalb endet es hier.',
       advice: REPORT,
     },
     startAgain: {
-      title: 'Bitte beginnen Sie noch einmal',
-      message: 'Diese Seite ist zu alt, wurde schon verwendet oder gehört zu einem anderen Browser.',
+      title: 'Diese Seite kann nicht mehr verwendet werden',
+      message: 'Sie ist zu alt, wurde schon verwendet oder gehört zu einem anderen Browser.',
       advice: 'Gehen Sie zur Anwendung zurück, und melden Sie sich von dort an. Diese Seite können Sie schließen.',
     },
     account: {
-      title: 'Bitte beginnen Sie noch einmal',
-      message:
-        'Es hat sich nichts geändert. Die Seite, die Sie verwendet haben, ist zu alt oder gehört zu einem anderen Browser.',
+      title: 'Es hat sich nichts geändert',
+      message: 'Die Seite, die Sie verwendet haben, ist zu alt oder gehört zu einem anderen Browser.',
       advice: 'Öffnen Sie die Seite Ihres Kontos neu, und versuchen Sie es noch einmal.',
     },
     tooMany: {
-      title: 'Zu viele Anfragen',
+      title: 'Es gab zu viele Anfragen',
       message: 'Aus Ihrem Netz kamen in kurzer Zeit zu viele Anfragen.',
       advice: 'Warten Sie eine Minute, und versuchen Sie es dann noch einmal.',
     },
     unavailable: {
-      title: 'Gerade nicht verfügbar',
-      message: 'Das kann im Moment nicht abgeschlossen werden.',
+      title: 'Der Server kann das gerade nicht abschließen',
+      message: 'Etwas, das er dafür braucht, ist nicht erreichbar.',
       advice:
         'Warten Sie einige Sekunden, und laden Sie diese Seite neu, oder gehen Sie zur Anwendung zurück, und melden Sie sich von dort an.',
     },
     notFound: {
-      title: 'Hier ist nichts',
-      message: 'Keine Seite hat diese Adresse.',
+      title: 'Unter dieser Adresse gibt es keine Seite',
+      message: 'Die Adresse ist vertippt, oder der Link, dem Sie gefolgt sind, ist falsch.',
       advice: 'Prüfen Sie die Adresse, oder gehen Sie zur Anwendung zurück, von der Sie kamen.',
     },
     badRequest: {
-      title: 'Diese Anfrage kann nicht beantwortet werden',
-      message: 'Die Anfrage hat eine Form, die wir nicht annehmen.',
+      title: 'Die Anfrage hat eine Form, die wir nicht annehmen',
+      message: 'Ihr Browser oder die Anwendung, von der Sie kommen, hat etwas gesendet, das wir nicht lesen können.',
       advice: 'Gehen Sie zur Anwendung zurück, und versuchen Sie es noch einmal.',
     },
     internal: {
-      title: 'Etwas ist schiefgegangen',
+      title: 'Auf dem Server ist ein Fehler aufgetreten',
       message: 'Der Fehler liegt bei uns, nicht bei Ihnen.',
       advice:
         'Versuchen Sie es gleich noch einmal. Geschieht es wieder, wenden Sie sich an die Administration, und nennen Sie ihr die Nummer der Anfrage.',

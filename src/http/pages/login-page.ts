@@ -147,13 +147,13 @@ interface Field {
   readonly label: string;
   /** Shown below the field. */
   readonly error: string | false;
-  /** Whether the summary's message is about this field. */
+  /** Whether the title of the summary is about this field. */
   readonly invalid: boolean;
   readonly attributes: Html;
 }
 
 function field({ name, label, error, invalid, attributes }: Field): Html {
-  const description = error ? `${name}-error` : invalid && 'problem-text';
+  const description = error ? `${name}-error` : invalid && 'problem-title';
   return html`<div class="field">
           <label for="${name}">${label}</label>
           <input id="${name}" name="${name}" required ${attributes}${
@@ -164,35 +164,37 @@ function field({ name, label, error, invalid, attributes }: Field): Html {
 }
 
 /** Focused when the page opens, so that a screen reader begins with it. */
-function problemSummary(login: Texts['login'], problem: LoginProblem): Html {
+function problemSummary({ problems, ...login }: Texts['login'], problem: LoginProblem): Html {
   return html`<div class="problem" role="alert" tabindex="-1" autofocus aria-labelledby="problem-title">
-        <h2 id="problem-title">${problem.kind === 'notForPerson' ? login.notForTitle : login.errorTitle}</h2>
-        ${problemText(login, problem)}
+        <h2 id="problem-title">${problemTitle(problems, problem)}</h2>
+        ${
+          problem.kind === 'missing'
+            ? html`<ul>
+          ${problem.username && html`<li><a href="#username">${login.usernameMissing}</a></li>`}
+          ${problem.password && html`<li><a href="#password">${login.passwordMissing}</a></li>`}
+        </ul>`
+            : html`<p>${problem.kind === 'tooMany' ? problems.tooMany.advice(problem.seconds) : problems[problem.kind].advice}</p>`
+        }
       </div>`;
 }
 
-function problemText(login: Texts['login'], problem: LoginProblem): Html {
+function problemTitle(problems: Texts['login']['problems'], problem: LoginProblem): Html | string {
   switch (problem.kind) {
     case 'missing':
-      return html`<ul>
-          ${problem.username && html`<li><a href="#username">${login.usernameMissing}</a></li>`}
-          ${problem.password && html`<li><a href="#password">${login.passwordMissing}</a></li>`}
-        </ul>`;
+      return problems.missing;
     case 'tooMany':
-      return html`<p id="problem-text">${login.tooMany(problem.seconds)}</p>`;
+      return problems.tooMany.title;
     case 'cancelled':
     case 'unavailable':
     case 'invalid':
-      return html`<p id="problem-text">${isolated(login[problem.kind], problem.provider)}</p>`;
+      return isolated(problems[problem.kind].title, problem.provider);
     case 'notForPerson':
-      return html`<p id="problem-text">${
-        problem.provider === undefined
-          ? isolated(login.notForLocal, problem.username)
-          : isolated(login.notForPerson, problem.username, problem.provider)
-      }</p>`;
+      return problem.provider === undefined
+        ? isolated(problems.notForLocal.title, problem.username)
+        : isolated(problems.notForPerson.title, problem.username, problem.provider);
     case 'notPermitted':
-      return html`<p id="problem-text">${isolated(login.notPermitted, problem.username, problem.provider)}</p>`;
+      return isolated(problems.notPermitted.title, problem.username, problem.provider);
     default:
-      return html`<p id="problem-text">${login[problem.kind]}</p>`;
+      return problems[problem.kind].title();
   }
 }

@@ -1,9 +1,15 @@
 // The texts that the pages have in every language. Each catalogue is a file of its own, named after its language.
 
-/** The texts of an error page: what happened, and what the person can do. */
+/** The texts of an error page: what happened, more about it, and what the person can do. */
 export interface ErrorText {
   readonly title: string;
   readonly message: string;
+  readonly advice: string;
+}
+
+/** Why the login page is shown again: what happened, by the names that it is about, and what the person can do. */
+interface LoginProblemText<Names extends readonly string[] = []> {
+  readonly title: (...names: Names) => string;
   readonly advice: string;
 }
 
@@ -18,27 +24,29 @@ export interface Texts {
     readonly username: string;
     readonly password: string;
     readonly submit: string;
-    readonly errorTitle: string;
-    readonly wrong: string;
     readonly usernameMissing: string;
     readonly passwordMissing: string;
-    readonly tooMany: (seconds: number) => string;
-    readonly busy: string;
-    readonly outdated: string;
     /** The summary of the form for a password, below the providers. */
     readonly byPassword: string;
     readonly signInBy: (provider: string) => string;
-    readonly cancelled: (provider: string) => string;
-    readonly unavailable: (provider: string) => string;
-    readonly invalid: (provider: string) => string;
-    readonly notPermitted: (username: string, provider: string) => string;
-    /** The title above the next two. */
-    readonly notForTitle: string;
-    /** The application is not for an account at a provider, and for a local one. */
-    readonly notForPerson: (username: string, provider: string) => string;
-    readonly notForLocal: (username: string) => string;
-    /** The application is not for this way to sign in, and for none that there is. */
-    readonly notOpen: string;
+    readonly problems: {
+      /** The advice is in the list of the empty fields. */
+      readonly missing: string;
+      readonly wrong: LoginProblemText;
+      readonly tooMany: { readonly title: string; readonly advice: (seconds: number) => string };
+      readonly busy: LoginProblemText;
+      readonly outdated: LoginProblemText;
+      readonly cancelled: LoginProblemText<[provider: string]>;
+      readonly unavailable: LoginProblemText<[provider: string]>;
+      readonly invalid: LoginProblemText<[provider: string]>;
+      readonly notPermitted: LoginProblemText<[username: string, provider: string]>;
+      /** The application is not for an account at a provider, and for a local one. */
+      readonly notForPerson: LoginProblemText<[username: string, provider: string]>;
+      readonly notForLocal: LoginProblemText<[username: string]>;
+      /** The application is not for this way to sign in. */
+      readonly notOpen: LoginProblemText;
+    };
+    /** The application is for no way to sign in that there is. */
     readonly noWay: string;
     readonly note: (host: string) => string;
   };
@@ -133,6 +141,9 @@ export interface Texts {
     /** The link to an answer. */
     readonly goTo: (destination: string) => string;
     readonly notVouched: ErrorText;
+    /** A client that is not registered, or may not sign people in. */
+    readonly client: ErrorText;
+    /** A request that only its client can correct. */
     readonly application: ErrorText;
     readonly redirectUri: ErrorText;
     readonly startAgain: ErrorText;

@@ -216,7 +216,7 @@ describe('a form of the account', () => {
     for (const name of NAMES) {
       const answer = await browser.press(change(forms[name], forms), headers);
       expect([name, answer.status, world.lastReason()]).toEqual([name, 400, reason]);
-      expect(answer.body).toContain('Nothing has changed.');
+      expect(answer.body).toContain('<h1>Nothing has changed</h1>');
     }
     expect(await held()).toEqual(before);
   });

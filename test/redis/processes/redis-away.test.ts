@@ -179,7 +179,7 @@ describeRedis('while Redis is away', () => {
     const { value: page, milliseconds } = await timed(request);
     expect([page?.status, page?.headers.get('retry-after'), page?.location]).toEqual([503, '1', undefined]);
     expect(page?.headers.getSetCookie()).toEqual([]);
-    expect(page?.body).toContain('Not available right now');
+    expect(page?.body).toContain('The server cannot finish this right now');
     expect(milliseconds).toBeLessThan(IN_TIME);
   });
 
@@ -193,7 +193,7 @@ describeRedis('while Redis is away', () => {
     await expect(signingIn).rejects.toThrow('no form to fill in on a page with status 503');
     const page = await browser.get(`/consent/${'x'.repeat(43)}`);
     expect([page.status, page.headers.get('retry-after')]).toEqual([503, '1']);
-    expect(page.body).toContain('Not available right now');
+    expect(page.body).toContain('The server cannot finish this right now');
   });
 
   it('readiness stays green and says which Redis is away; the metrics say so too', async () => {
