@@ -20,7 +20,7 @@ import { chooseCluster } from './clusters/clusters.mjs';
 import { consumerProgram } from './consumers/consumer-programs.mjs';
 import { writeProgramImage } from './consumers/program-image.mjs';
 import { lock } from './lock.mjs';
-import { setUpPrograms } from './test-setup.mjs';
+import { setUpPrograms } from './tests/set-up.mjs';
 import { fail, installPackages, modernNode, root, run } from './toolchain.mjs';
 
 const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');

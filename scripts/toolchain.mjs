@@ -1,5 +1,5 @@
 // What every script stands on: the packages of the lock file, and a Node that runs TypeScript.
-// Runs on Node 20 and without node_modules. Programs from outside (redis-server, chromium) are test-setup.mjs's.
+// Runs on Node 20 and without node_modules. Programs from outside (redis-server, chromium) are tests/set-up.mjs's.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

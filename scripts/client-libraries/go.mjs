@@ -5,13 +5,15 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { goProgram } from '../go.mjs';
+import { mayFetch } from '../tests/fetching.mjs';
 
 /** Finds or fetches them. Answers `{ go }`, the program, or `{ missing }`, a sentence. */
 export function goClients() {
   const go = goProgram();
   if (go === undefined) return { missing: 'the client libraries of Go cannot be had: install Go 1.25 or newer' };
   const cwd = join(import.meta.dirname, 'go');
-  const { status } = spawnSync(go, ['mod', 'download'], { cwd, stdio: ['ignore', 2, 2] });
+  const env = { ...process.env, ...(!mayFetch() && { GOPROXY: 'off' }) };
+  const { status } = spawnSync(go, ['mod', 'download'], { cwd, env, stdio: ['ignore', 2, 2] });
   return status === 0 ? { go } : { missing: 'the client libraries of Go cannot be had: go mod download failed' };
 }
 

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../cache-folder.mjs';
+import { requireFetching } from '../tests/fetching.mjs';
 import { fetchJars, runQuietly } from './maven.mjs';
 
 /** As a POM names them; what they need comes with them. */
@@ -20,6 +21,7 @@ export function javaClients() {
   try {
     for (const program of ['java', 'javac']) runQuietly(program, ['-version']);
     if (!existsSync(folder)) {
+      requireFetching();
       console.error(`grantry: fetching ${LIBRARIES.map(({ artifactId }) => artifactId).join(', ')} with Maven`);
       fetchJars(pom(), folder);
     }

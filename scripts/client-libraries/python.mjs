@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../cache-folder.mjs';
 import { longStep } from '../long-step.mjs';
+import { requireFetching } from '../tests/fetching.mjs';
 
 /** Each with its version; what they need comes with them. */
 const LIBRARIES = [
@@ -28,7 +29,10 @@ export function pythonClients() {
   const folder = cacheFolder('grantry-python', REVISION);
   const python = join(folder, 'bin', 'python3');
   try {
-    if (!existsSync(join(folder, 'done'))) installInto(folder);
+    if (!existsSync(join(folder, 'done'))) {
+      requireFetching();
+      installInto(folder);
+    }
     return { python };
   } catch (error) {
     return { missing: `the client libraries of Python cannot be had: ${error.message}` };

@@ -32,10 +32,13 @@ async function kubernetes() {
   return folder;
 }
 
+/** Their names. */
+export const CONSUMER_PROGRAMS = Object.keys(PROGRAMS);
+
 /** What a program is started by. @throws a sentence where it cannot be had */
 export async function consumerProgram(name) {
   const find = PROGRAMS[name];
-  if (find === undefined) throw new Error(`it is none of ${Object.keys(PROGRAMS).join(', ')}`);
+  if (find === undefined) throw new Error(`it is none of ${CONSUMER_PROGRAMS.join(', ')}`);
   return await find();
 }
 

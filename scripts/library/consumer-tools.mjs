@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../cache-folder.mjs';
+import { requireFetching } from '../tests/fetching.mjs';
 import { npm } from './npm.mjs';
 
 /** What `engines` of the packed manifest says. */
@@ -19,7 +20,10 @@ export function consumerTools() {
   const isWindows = process.platform === 'win32';
   const platform = `node-${isWindows ? 'win' : process.platform}-${process.arch}`;
   try {
-    if (!existsSync(join(folder, 'done'))) installInto(folder, platform);
+    if (!existsSync(join(folder, 'done'))) {
+      requireFetching();
+      installInto(folder, platform);
+    }
     const modules = join(folder, 'node_modules');
     const node = join(modules, platform, 'bin', isWindows ? 'node.exe' : 'node');
     return { node, tsc: join(modules, 'typescript', 'bin', 'tsc') };

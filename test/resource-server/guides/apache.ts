@@ -1,4 +1,4 @@
-// Apache with mod_oauth2 (scripts/test-setup.mjs installs both), around the lines of a page.
+// Apache with mod_oauth2 (scripts/tests/set-up.mjs installs both), around the lines of a page.
 
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
