@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FOLDERS, layerFaults } from './layers.ts';
+import { FOLDERS, filesInCircles, layerFaults } from './layers.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** Folders are read from top to bottom, and no further than this. */
@@ -47,6 +47,10 @@ describe('the sources', () => {
     expect(layerFaults(join(ROOT, 'src'))).toEqual([]);
   });
 
+  it('have no circle of imports', () => {
+    expect(filesInCircles(join(ROOT, 'src'))).toEqual([]);
+  });
+
   it('have no row for a folder that is gone', () => {
     const gone = Object.keys(FOLDERS).filter((folder) => !existsSync(join(ROOT, 'src', folder)));
     expect(gone).toEqual(PLANNED);
@@ -62,6 +66,17 @@ describe('the sources', () => {
       counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
     expect([...counts].filter(([, count]) => count > MOST_FILES)).toEqual([]);
   });
+});
+
+it('a circle of imports, through a type and over a folder → its files, and none that only lead to it or away', () => {
+  const src = tree({
+    'oauth/a.ts': "import '../oauth/b/b.ts';",
+    'oauth/b/b.ts': "import type { C } from '../c.ts';",
+    'oauth/c.ts': "export * from './b/../a.ts'; import './end.ts';",
+    'oauth/end.ts': "import 'node:fs';",
+    'oauth/begin.ts': "import './a.ts';",
+  });
+  expect(filesInCircles(src)).toEqual(['oauth/a.ts', 'oauth/b/b.ts', 'oauth/c.ts']);
 });
 
 describe('the layer table', () => {

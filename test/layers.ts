@@ -186,6 +186,26 @@ export function layerFaults(src: string): readonly string[] {
   });
 }
 
+/** The files of the circles of imports below `src`, types among them, and those between two circles; empty when there is none. */
+export function filesInCircles(src: string): readonly string[] {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const left = new Map(
+    files.map((file) => {
+      const specifiers = read(join(src, file)).imports.filter((specifier) => specifier?.startsWith('.'));
+      return [file, new Set(specifiers.map((specifier = '') => relative(src, resolve(src, file, '..', specifier))))];
+    }),
+  );
+  // A file that imports no file that is left, or that none of them imports, is in no circle.
+  for (let size = 0; size !== left.size; ) {
+    size = left.size;
+    const imported = new Set([...left.values()].flatMap((targets) => [...targets]));
+    for (const [file, targets] of left) {
+      if (!imported.has(file) || ![...targets].some((target) => left.has(target))) left.delete(file);
+    }
+  }
+  return [...left.keys()].sort();
+}
+
 function partOf(name: string): string {
   return name.split('/')[0] ?? name;
 }

@@ -8,8 +8,8 @@ import { unknownClientDetail } from '../ports/error-detail.ts';
 import type { AuthenticationLimiter } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry, RegistryRef } from '../registry/registry.ts';
-import type { Credentials, Verification, VerificationContext } from './method.ts';
-import type { ReplayMark, ReplayMarks } from './replay-marks.ts';
+import type { Credentials, ReplayMark, Verification, VerificationContext } from './method.ts';
+import type { ReplayMarks } from './replay-marks.ts';
 import { CLIENT_AUTHENTICATION_PARAMETERS, onlyTry, type Try } from './tries.ts';
 
 /** One POST to an endpoint that authenticates clients, already parsed strictly. */

@@ -8,7 +8,6 @@ import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import type { VerificationKey } from '../values/jwk.ts';
 import type { Parameters } from '../values/parameters.ts';
-import type { ReplayMark } from './replay-marks.ts';
 
 /** The leaf certificate that the caller has proven to hold, not judged yet. */
 export interface PresentedCertificate {
@@ -38,6 +37,20 @@ export interface VerificationContext {
   readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** The keys of clients that publish them at an address of their own. */
   readonly keySets: KeySets<VerificationKey>;
+}
+
+/** A credential that was used just now, and must not be used again. */
+export interface ReplayMark {
+  readonly kind: 'client_assertion' | 'dpop_proof';
+  /** Unique within its kind: an id of the credential together with that of its issuer or key. */
+  readonly value: string;
+  /**
+   * Epoch milliseconds: its `iat`, by the clock of its issuer, or from when on it would have been accepted. A store that lost its
+   * state then or later refuses it (docs/adr/0054).
+   */
+  readonly issuedAt: number;
+  /** Epoch milliseconds: from then on the credential is refused for its age. */
+  readonly expiresAt: number;
 }
 
 /** Whether a credential is the client's. `reason` is a slug for logs and metrics. */

@@ -7,20 +7,7 @@ import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { ReplayStore } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 import { isPublic } from './index.ts';
-
-/** A credential that was used just now, and must not be used again. */
-export interface ReplayMark {
-  readonly kind: 'client_assertion' | 'dpop_proof';
-  /** Unique within its kind: an id of the credential together with that of its issuer or key. */
-  readonly value: string;
-  /**
-   * Epoch milliseconds: its `iat`, by the clock of its issuer, or from when on it would have been accepted. A store that lost its
-   * state then or later refuses it (docs/adr/0054).
-   */
-  readonly issuedAt: number;
-  /** Epoch milliseconds: from then on the credential is refused for its age. */
-  readonly expiresAt: number;
-}
+import type { ReplayMark } from './method.ts';
 
 export interface ReplayMarksOptions {
   readonly replays: ReplayStore;
