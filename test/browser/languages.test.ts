@@ -214,6 +214,7 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
     await page.goto(`${grantry.issuer}/account`);
+    await page.locator('summary').click();
     const computed = (selector: string, property: string): Promise<unknown> =>
       page.evaluate(`getComputedStyle(document.querySelector('${selector}')).${property}`);
     const look = async (colorScheme: 'light' | 'dark') => {
