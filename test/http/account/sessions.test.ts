@@ -83,12 +83,19 @@ describe('signing out', () => {
     const [there, here] = [await world.browser(FIREFOX).signIn(), await world.browser(CHROME).signIn()];
     const asking = formOf(await here.get(PATH), 'sign_out', 1);
     const form = formOf(await here.press(asking), 'sign_out');
+    const own = await here.formAfter(PATH, 'sign_out');
     await world.beginSessions(1000);
     for (const each of [form, asking]) {
       const answer = await here.press(each);
       expect([answer.status, world.lastReason()]).toEqual([400, 'account_session_unknown']);
     }
     expect(await isSignedIn(there)).toBe(true);
+    // One that is read ends as ever, and so does this browser's own, however old.
+    const newest = await here.press(await here.formAfter(PATH, 'sign_out'));
+    expect([newest.status, newest.location]).toEqual([303, PATH]);
+    const last = await here.press(own);
+    expect([last.status, last.location]).toEqual([303, '/logout']);
+    expect(await isSignedIn(here)).toBe(false);
   });
 
   it.each([
