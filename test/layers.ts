@@ -78,7 +78,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     server: ['metrics', 'pages'],
     mtls: ['server'],
     protocol: ['server', 'metrics', 'mtls'],
-    cookies: ['server'],
+    cookies: ['server', 'pages'],
     'sign-in': ['cookies', 'server', 'metrics', 'pages'],
     account: ['cookies', 'server', 'pages', 'sign-in'],
     admin: ['server', 'metrics'],

@@ -178,6 +178,37 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     await page.getByRole('button', { name: 'Allow' }).waitFor();
   });
 
+  it('given a wrong password, the right one, the ways back and a reload → each page again; what was sent is not sent again', async () => {
+    const { page } = await newPage();
+    await page.goto(authorizeUrl());
+    await signIn(page, 'wrong');
+    await page.getByRole('alert').waitFor();
+    await page.reload();
+    await page.getByRole('alert').waitFor();
+    const refused = page.url();
+    expect(refused).toMatch(/\/login\?refused=[\w-]+$/);
+    await signIn(page);
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+    await page.goBack();
+    expect(page.url()).toBe(refused);
+    await page.reload();
+    expect(await page.getByLabel('Username').inputValue()).toBe('demo');
+    await page.goForward();
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+    await page.goBack();
+    await signIn(page);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`http://localhost:${site.port}/callback?code=**`);
+    const outcomes = grantry
+      .logs()
+      .flatMap(({ route, method, reason }) => (route === 'login' ? [[method, reason]] : []));
+    expect(outcomes.filter(([method]) => method === 'POST')).toEqual([
+      ['POST', 'credentials_wrong'],
+      ['POST', undefined],
+      ['POST', undefined],
+    ]);
+  });
+
   it('works by keyboard alone', async () => {
     const { page } = await newPage();
     await page.goto(authorizeUrl());

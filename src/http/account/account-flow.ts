@@ -66,7 +66,7 @@ async function visit(flow: AccountFlow, exchange: Exchange, page: AccountPage): 
   const signedIn = await currentPerson(flow, exchange);
   const selectsAccount = asksForAccount(exchange.parameters);
   if (signedIn === undefined || selectsAccount) {
-    sendLoginPage(flow, exchange, { kind: 'own_page', path, selectsAccount }, { status: 200, problem: undefined });
+    sendLoginPage(flow, exchange, { kind: 'own_page', path, selectsAccount });
     return;
   }
   const shown = await pageOrQuestion(visitOf(flow, exchange, signedIn), page);

@@ -1,8 +1,10 @@
 // Where a sign-in leads: the checked authorization request, or a page of ours. It travels through the login page as one sealed
-// field, so that unauthenticated requests leave nothing in any store.
+// field, and with what a refused form shows again in the address of its page, so that unauthenticated requests leave nothing in
+// any store.
 
 import type { AuthorizationSnapshot } from '../../oauth/ports/login-stores.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
+import type { LoginProblem } from '../pages/login-page.ts';
 import { bindingTo, SealedTexts } from './sealed-text.ts';
 
 const LIFETIME = 600_000;
@@ -21,7 +23,24 @@ export interface AccountChoice {
   readonly selectsAccount?: boolean | undefined;
 }
 
+/** What the page of a refused form shows. */
+export interface RefusedForm {
+  /** As typed; undefined where the form has no such field. */
+  readonly username?: string | undefined;
+  readonly problem: LoginProblem;
+}
+
+/** What was sealed. */
+export interface Opened {
+  readonly destination: Destination;
+  /** Undefined for a form. */
+  readonly refused: RefusedForm | undefined;
+  /** Epoch milliseconds. */
+  readonly sealedAt: number;
+}
+
 type Sealed = Destination & {
+  readonly refused?: RefusedForm | undefined;
   /** Epoch milliseconds. */
   readonly expiresAt: number;
 };
@@ -47,19 +66,21 @@ export class SealedRequests {
   /**
    * The destination as one text, good for ten minutes and for one browser.
    * @param browser the value of the cookie that this browser got with the page
+   * @param refused for the address of a page that shows it
    */
-  seal(destination: Destination, browser: string): string {
-    const sealed: Sealed = { expiresAt: this.#clock.now() + LIFETIME, ...destination };
+  seal(destination: Destination, browser: string, refused?: RefusedForm): string {
+    const sealed: Sealed = { expiresAt: this.#clock.now() + LIFETIME, ...destination, refused };
     return this.#texts.seal(JSON.stringify(sealed), bindingTo(browser));
   }
 
-  /** The destination; undefined when the text is forged, changed, expired, or made for another browser. */
-  open(text: string, browser: string): Destination | undefined {
+  /** What was sealed; undefined when the text is forged, changed, expired, or made for another browser. */
+  open(text: string, browser: string): Opened | undefined {
     const opened = this.#texts.open(text, bindingTo(browser));
     if (opened === undefined) return undefined;
-    const { expiresAt, ...destination } = JSON.parse(opened) as Sealed;
+    const { expiresAt, refused, ...destination } = JSON.parse(opened) as Sealed;
     if (expiresAt <= this.#clock.now()) return undefined;
     // Another version of this server may have sealed a path that this one has no page for.
-    return 'path' in destination && !OWN_PATHS.includes(destination.path) ? undefined : destination;
+    if ('path' in destination && !OWN_PATHS.includes(destination.path)) return undefined;
+    return { destination, refused, sealedAt: expiresAt - LIFETIME };
   }
 }

@@ -90,5 +90,5 @@ async function askToSignIn(
   }
   const only = goal.selectsAccount || asksForSignIn(goal.request) ? undefined : onlyProvider(flow, goal);
   if (only !== undefined) return await depart(flow, exchange, goal, only);
-  sendLoginPage(flow, exchange, goal, { status: 200, problem: undefined });
+  sendLoginPage(flow, exchange, goal);
 }

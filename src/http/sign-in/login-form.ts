@@ -22,9 +22,9 @@ export function openLoginForm(flow: SignInFlow, exchange: Exchange): SignInGoal 
   const sealed = parameters.get('request');
   if (sealed === undefined) throw startAgain('interaction_request_missing');
   if (!flow.formTokens.check(parameters.get('csrf'), browser, sealed)) throw startAgain('interaction_bad_csrf');
-  const destination = flow.sealedRequests.open(sealed, browser);
-  if (!destination) throw startAgain('interaction_expired');
-  return goalOf(flow, exchange, destination);
+  const opened = flow.sealedRequests.open(sealed, browser);
+  if (!opened) throw startAgain('interaction_expired');
+  return goalOf(flow, exchange, opened.destination);
 }
 
 /**

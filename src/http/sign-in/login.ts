@@ -1,5 +1,5 @@
-// POST /login: the form of the login page. What the sign-in is for, an authorization request or a page of ours, travels in its
-// sealed field only.
+// POST /login: the form for a password. What the sign-in is for, an authorization request or a page of ours, travels in its
+// sealed field only. GET /login: the page of a form that was refused.
 
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { NamedPerson, ResourceOwner } from '../../oauth/ports/ports.ts';
@@ -9,7 +9,7 @@ import type { PasswordProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { openLoginForm } from './login-form.ts';
 import type { LoginAttempt } from './login-limit.ts';
-import { sendLoginPage } from './login-step.ts';
+import { sendLoginPage, sendRefusedForm } from './login-step.ts';
 import { refuseSource } from './refused-person.ts';
 import { isOutdated, leadingTo, type SignInFlow } from './sign-in-flow.ts';
 import { isOpenFor, type SignInGoal } from './sign-in-goal.ts';
@@ -20,11 +20,17 @@ export function loginEndpoint(flow: SignInFlow): Endpoint {
   return {
     route: 'login',
     path: '/login',
-    handlers: { GET: leadingTo(flow, '/account'), POST: (exchange) => login(flow, exchange) },
+    handlers: { GET: (exchange) => show(flow, exchange), POST: (exchange) => login(flow, exchange) },
     answers: 'html',
     cors: 'none',
     head: true,
   };
+}
+
+/** The page of a refused form; without one the address leads to the account. */
+async function show(flow: SignInFlow, exchange: Exchange): Promise<void> {
+  if (exchange.parameters.has('refused')) sendRefusedForm(flow, exchange);
+  else await leadingTo(flow, '/account')(exchange);
 }
 
 async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
@@ -118,26 +124,12 @@ function refuse(
   goal: SignInGoal,
   refusal: { readonly problem: PasswordProblem; readonly attempt: Attempt; readonly person: NamedPerson | undefined },
 ): void {
-  const { reply, log } = exchange;
+  const { log } = exchange;
   const { problem, person } = refusal;
   const { username, address } = refusal.attempt;
-  if ('seconds' in problem && problem.seconds !== undefined) reply.header('retry-after', String(problem.seconds));
-  sendLoginPage(flow, exchange, goal, { status: STATUS[problem.kind], username, problem });
-  const reason = REASON[problem.kind];
-  if (problem.kind === 'tooMany') flow.metrics.rateLimited.inc({ limit: reason });
-  log.outcome = 'refused';
-  log.reason = reason;
+  sendLoginPage(flow, exchange, goal, { username, problem });
   if (problem.kind !== 'missing') {
     const clientId = goal.kind === 'accepted' ? goal.client.clientId : undefined;
-    flow.audit.record({ type: 'login.failed', subject: person?.subject, clientId, reason, address });
+    flow.audit.record({ type: 'login.failed', subject: person?.subject, clientId, reason: log.reason, address });
   }
 }
-
-const STATUS = { missing: 422, wrong: 422, tooMany: 429, busy: 503, outdated: 503 } as const;
-const REASON = {
-  missing: 'credentials_missing',
-  wrong: 'credentials_wrong',
-  tooMany: 'login_rate_limited',
-  busy: 'login_busy',
-  outdated: 'users_outdated',
-} as const;

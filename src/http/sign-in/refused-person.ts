@@ -16,23 +16,25 @@ export function refusePerson(
   goal: AcceptedAuthorization,
   { subject, username, provider }: Person,
 ): void {
-  const { log, address } = exchange;
   const reason = 'person_not_permitted';
   if (isSilent(goal.request)) refuseAtClient(flow, exchange, goal, reason);
   else {
     const vouching = provider && (flow.sources.provider(provider.name)?.displayName ?? provider.name);
     const problem = { kind: 'notForPerson', username, provider: vouching } as const;
-    sendLoginPage(flow, exchange, goal, { status: 403, username: '', problem });
-    log.outcome = 'refused';
-    log.reason = reason;
+    sendLoginPage(flow, exchange, goal, { username: '', problem });
   }
   const { clientId } = goal.client;
-  flow.audit.record({ type: 'person.refused', subject, clientId, reason, provider: provider?.name, address });
+  flow.audit.record({
+    type: 'person.refused',
+    subject,
+    clientId,
+    reason,
+    provider: provider?.name,
+    address: exchange.address,
+  });
 }
 
 /** For a form that this server does not show: of an older page, or of none. */
 export function refuseSource(flow: SignInFlow, exchange: Exchange, goal: SignInGoal): void {
-  sendLoginPage(flow, exchange, goal, { status: 403, problem: { kind: 'notOpen' } });
-  exchange.log.outcome = 'refused';
-  exchange.log.reason = 'source_not_permitted';
+  sendLoginPage(flow, exchange, goal, { problem: { kind: 'notOpen' } });
 }

@@ -7,7 +7,7 @@ import type { Away } from '../cookies/pending-departures.ts';
 import type { ProviderProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { goalOf } from './login-form.ts';
-import { sendLoginPage, UPSTREAM_RETRY_SECONDS } from './login-step.ts';
+import { sendLoginPage } from './login-step.ts';
 import { refuseUnseen } from './refusal-at-client.ts';
 import { type SignInFlow, startAgain } from './sign-in-flow.ts';
 import type { SignInGoal } from './sign-in-goal.ts';
@@ -131,31 +131,15 @@ function refusalOf(answer: Exclude<SourceAnswer, { outcome: 'vouched' }>, provid
   return { problem: { kind: 'notPermitted', provider: displayName, username }, provider, reason };
 }
 
-const STATUS = { cancelled: 422, unavailable: 503, invalid: 502, notPermitted: 403, tooMany: 429 } as const;
-const REASON = {
-  cancelled: 'upstream_cancelled',
-  unavailable: 'upstream_unavailable',
-  invalid: 'upstream_answer_invalid',
-  notPermitted: 'person_not_permitted',
-  tooMany: 'login_rate_limited',
-} as const;
-
 /** The login page again, with the request still open. What the provider wrote is in no page and no log. */
 function refuse(flow: SignInFlow, exchange: Exchange, goal: SignInGoal, refused: Refused): void {
   const { problem, provider, person, detail } = refused;
-  const { reply, log, address } = exchange;
-  const { kind } = problem;
-  if (problem.kind === 'tooMany') {
-    reply.header('retry-after', String(problem.seconds));
-    flow.metrics.rateLimited.inc({ limit: REASON.tooMany });
-  }
-  if (kind === 'unavailable') reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
-  sendLoginPage(flow, exchange, goal, { status: STATUS[kind], problem });
-  log.outcome = 'refused';
-  log.reason = refused.reason ?? REASON[kind];
+  const { log, address } = exchange;
+  sendLoginPage(flow, exchange, goal, { problem });
+  if (refused.reason !== undefined) log.reason = refused.reason;
   if (detail !== undefined) log.detail = detail;
   flow.audit.record({
-    type: kind === 'notPermitted' ? 'person.refused' : 'login.failed',
+    type: problem.kind === 'notPermitted' ? 'person.refused' : 'login.failed',
     subject: person?.subject,
     clientId: goal.kind === 'accepted' ? goal.client.clientId : undefined,
     reason: log.reason,

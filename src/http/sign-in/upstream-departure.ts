@@ -8,7 +8,7 @@ import { issuerOf } from '../../oauth/registry/identity-sources.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { TransportError } from '../server/errors.ts';
 import { openLoginForm } from './login-form.ts';
-import { sendLoginPage, UPSTREAM_RETRY_SECONDS } from './login-step.ts';
+import { sendLoginPage } from './login-step.ts';
 import { refuseSource } from './refused-person.ts';
 import { leadingTo, type SignInFlow } from './sign-in-flow.ts';
 import { destinationOf, isOpenFor, type SignInGoal, waysIn } from './sign-in-goal.ts';
@@ -64,11 +64,9 @@ export async function depart(
   const departure = await flow.sources.source(provider.name)?.begin(departureRequest(flow, goal, provider));
   if (departure === undefined || departure === 'unavailable') {
     const problem = { kind: 'unavailable', provider: provider.displayName } as const;
-    log.reason = 'upstream_unavailable';
     const detail = flow.sources.faultOf(provider.name);
     if (detail !== undefined) log.detail = detail;
-    reply.header('retry-after', String(UPSTREAM_RETRY_SECONDS));
-    sendLoginPage(flow, exchange, goal, { status: 503, problem });
+    sendLoginPage(flow, exchange, goal, { problem });
     return;
   }
   const browser = flow.sessions.ensureBrowser(request, reply);

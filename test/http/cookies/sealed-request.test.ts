@@ -26,21 +26,22 @@ function sealer({ peppers = [pepper], from = issuer } = {}) {
 
 describe('a sealed request', () => {
   it('opens to what was sealed, for the same browser', () => {
-    const { requests } = sealer();
-    expect(requests.open(requests.seal(destination, 'browser'), 'browser')).toEqual(destination);
+    const { requests, clock } = sealer();
+    const opened = requests.open(requests.seal(destination, 'browser'), 'browser');
+    expect(opened).toEqual({ destination, refused: undefined, sealedAt: clock.now() });
   });
 
   it('keeps what a request of OpenID Connect says', () => {
     const openid = { nonce: 'n"é', prompt: ['consent'] as const, maxAge: 0, loginHint: 'bob', subject: 'usr_bob' };
     const { requests } = sealer();
-    expect(requests.open(requests.seal({ request: { ...request, openid } }, 'browser'), 'browser')).toEqual({
-      request: { ...request, openid },
-    });
+    const sealed = requests.seal({ request: { ...request, openid } }, 'browser');
+    expect(requests.open(sealed, 'browser')?.destination).toEqual({ request: { ...request, openid } });
   });
 
   it('given a page of ours → that page; given any other path or address, sealed by another version → nothing', () => {
     const { requests } = sealer();
-    const opened = (path: string) => requests.open(requests.seal({ path } as Destination, 'browser'), 'browser');
+    const opened = (path: string) =>
+      requests.open(requests.seal({ path } as Destination, 'browser'), 'browser')?.destination;
     for (const path of ['/account', '/account/sessions', '/account/applications'])
       expect(opened(path)).toEqual({ path });
     for (const path of ['https://evil.example/', '//evil.example', '/account/', '/account/security', '', '/login']) {
@@ -48,8 +49,17 @@ describe('a sealed request', () => {
     }
   });
 
+  it('given a refused form → what its page shows, and nothing of it can be read', () => {
+    const { requests } = sealer();
+    const refused = { username: 'a-typed-name', problem: { kind: 'wrong' } } as const;
+    const sealed = requests.seal(destination, 'browser', refused);
+    expect(requests.open(sealed, 'browser')).toMatchObject({ destination, refused });
+    expect(Buffer.from(sealed, 'base64url').toString('latin1')).not.toMatch(/a-typed-name|wrong/);
+  });
+
   it('opens on another replica with the same peppers', () => {
-    expect(sealer().requests.open(sealer().requests.seal(destination, 'browser'), 'browser')).toEqual(destination);
+    const sealed = sealer().requests.seal(destination, 'browser');
+    expect(sealer().requests.open(sealed, 'browser')?.destination).toEqual(destination);
   });
 
   it('shows nothing of the request', () => {
@@ -73,7 +83,7 @@ describe('a sealed request', () => {
     const { requests, clock } = sealer();
     const sealed = requests.seal(destination, 'browser');
     clock.time += 599_999;
-    expect(requests.open(sealed, 'browser')).toEqual(destination);
+    expect(requests.open(sealed, 'browser')?.destination).toEqual(destination);
     clock.time += 1;
     expect(requests.open(sealed, 'browser')).toBeUndefined();
   });
@@ -109,7 +119,9 @@ describe('a sealed request', () => {
 
   it('opens while its pepper is among the accepted ones, also when another one seals now', () => {
     const sealed = sealer({ peppers: [pepper] }).requests.seal(destination, 'browser');
-    expect(sealer({ peppers: [otherPepper, pepper] }).requests.open(sealed, 'browser')).toEqual(destination);
+    expect(sealer({ peppers: [otherPepper, pepper] }).requests.open(sealed, 'browser')?.destination).toEqual(
+      destination,
+    );
     expect(sealer({ peppers: [otherPepper] }).requests.open(sealed, 'browser')).toBeUndefined();
   });
 

@@ -1,5 +1,5 @@
 // A browser for tests, reduced to what a sign-in needs: a cookie jar, forms, and redirects that are returned and not
-// followed automatically.
+// followed automatically, but for the one to the page of a refused login form.
 
 /** One answer, read to its end. */
 export interface Page {
@@ -32,7 +32,13 @@ export class TestBrowser {
   }
 
   /** POST of a form, as a browser on a page of ours does it unless `headers` say otherwise. */
-  post(path: string, fields: Fields, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
+  async post(path: string, fields: Fields, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
+    const answer = await this.submit(path, fields, headers);
+    return answer.location?.includes('/login?refused=') ? await this.get(answer.location, headers) : answer;
+  }
+
+  /** As {@link post}, but no redirect is followed. */
+  submit(path: string, fields: Fields, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
     const form = new URLSearchParams(fields);
     return this.send('POST', path, { ...type, origin: this.#issuer.origin, ...headers }, form.toString());

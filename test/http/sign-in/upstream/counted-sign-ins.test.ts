@@ -109,7 +109,7 @@ it('a provider that was not reached → the cause in the log line of who wants t
   const detail = 'the document names the issuer https://other.example';
   await until('the discovery failed', () => world.logs().some((line) => line.detail === detail));
   await signIn(world).catch(() => {});
-  expect(world.logs().findLast(({ route }) => route !== undefined)).toMatchObject({
+  expect(world.logs().findLast(({ route }) => route === 'login-upstream')).toMatchObject({
     reason: 'upstream_unavailable',
     detail,
   });

@@ -281,7 +281,9 @@ describe('a sign-in at a client that is not for the person', () => {
     expect(refused.body).toContain('<bdi>ada</bdi> at <bdi>Corp</bdi>');
     expect([hasSession(browser), world.events]).toEqual([false, refusals(world)]);
     asGrace();
-    expect(answerOf(await toTheClient(browser, await byCorp(browser, refused))).code).toBeDefined();
+    const left = await browser.post('/login/upstream/corp', formOf(refused));
+    expect(new URL(left.location ?? '').searchParams.get('prompt')).toBe('select_account');
+    expect(answerOf(await toTheClient(browser, await comeBack(browser, left))).code).toBeDefined();
   });
 
   it('by a provider that the manifest has closed since → the same', async () => {
