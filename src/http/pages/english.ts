@@ -63,6 +63,7 @@ export const ENGLISH: Texts = {
       },
     },
     noWay: 'There is no way to sign in to this application yet. Ask the people who run it.',
+    closedForNow: 'The place where you sign in cannot be reached right now. Wait a little, then reload this page.',
     note: (host) => `Enter your password only on ${host}. The application never sees it.`,
   },
   consent: {

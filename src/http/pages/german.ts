@@ -66,6 +66,8 @@ export const GERMAN: Texts = {
       },
     },
     noWay: 'Bei dieser Anwendung kann man sich noch nicht anmelden. Fragen Sie ihre Betreiber.',
+    closedForNow:
+      'Die Stelle, bei der Sie sich anmelden, ist gerade nicht erreichbar. Warten Sie etwas, und laden Sie diese Seite neu.',
     note: (host) => `Geben Sie Ihr Passwort nur auf ${host} ein. Die Anwendung sieht es nie.`,
   },
   consent: {

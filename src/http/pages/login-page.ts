@@ -54,6 +54,8 @@ export interface LoginPageFacts {
   /** Whether there is a form for a password. */
   readonly takesPasswords: boolean;
   readonly providers: readonly LoginProvider[];
+  /** Whether there is no way to sign in because no provider can be used for now. */
+  readonly isClosedForNow: boolean;
   readonly order: SignInOrder;
 }
 
@@ -80,7 +82,7 @@ export function loginPage(facts: LoginPageFacts): string {
         ${form}
       </details>`
       }
-      ${!takesPasswords && providers.length === 0 && html`<p>${login.noWay}</p>`}
+      ${!takesPasswords && providers.length === 0 && html`<p>${facts.isClosedForNow ? login.closedForNow : login.noWay}</p>`}
       ${helpLink(facts.frame.brand)}<p class="note">${login.note(facts.host)}</p>`,
   });
 }

@@ -41,6 +41,7 @@ export const SIMPLIFIED_CHINESE: Texts = {
       notOpen: { title: () => '此应用不支持这种登录方式', advice: '请选择其他方式。' },
     },
     noWay: '目前还无法登录此应用。请联系应用的运营方。',
+    closedForNow: '暂时无法连接到登录服务。请稍后重新加载此页面。',
     note: (host) => `请只在 ${host} 上输入密码。应用无法看到您的密码。`,
   },
   consent: {

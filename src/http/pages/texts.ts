@@ -48,6 +48,8 @@ export interface Texts {
     };
     /** The application is for no way to sign in that there is. */
     readonly noWay: string;
+    /** No provider can be used for now. */
+    readonly closedForNow: string;
     readonly note: (host: string) => string;
   };
   readonly consent: {

@@ -125,6 +125,7 @@ function renderLoginPage(
     problem,
     takesPasswords,
     providers,
+    isClosedForNow,
     order: flow.order,
   });
   const send = isRequest || providers.length > 0 ? sendLeavingPage : sendOwnPage;

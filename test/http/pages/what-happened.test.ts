@@ -51,7 +51,7 @@ describe.each(['en', 'de', 'zh'])('in %s', (language) => {
 
   function problemOf(problem: LoginProblem): { readonly title: string; readonly advice: string } {
     const facts = { host: 'id.example', clientName: 'Shop', sealedRequest: 's', csrf: 'c', username: '', problem };
-    const rest = { takesPasswords: true, providers: [], order: 'providers-first' as const };
+    const rest = { takesPasswords: true, providers: [], isClosedForNow: false, order: 'providers-first' as const };
     const page = loginPage({ frame, ...facts, ...rest });
     const [, title, advice] = /<h2 id="problem-title">([\s\S]*?)<\/h2>([\s\S]*?)<\/div>/.exec(page) ?? [];
     return { title: text(title), advice: text(advice) };

@@ -192,11 +192,13 @@ describe('a provider whose Secret cannot be used', () => {
   it.each([
     ['alone', () => [unusable()]],
     ['as all others', () => [unusable(), Object.assign({}, partner(), { credentials: undefined })]],
-  ])('%s → 503 for now, without a form', async (_, providers) => {
+  ])('%s → 503 for now, without a form, and the page says that it is for now', async (_, providers) => {
     const world = await worldOf({ providers: providers() });
     const page = await world.browser().get(world.authorizePath());
     expect([page.status, page.headers.get('retry-after')]).toEqual([503, '10']);
     expect([page.body.includes('name="password"'), page.body.includes('/login/upstream/')]).toEqual([false, false]);
+    expect(page.body).toContain('cannot be reached right now. Wait a little');
+    expect(page.body).not.toContain('There is no way to sign in');
   });
 });
 
