@@ -134,7 +134,8 @@ describe('signing keys', () => {
       turn();
       await Promise.all(Array.from({ length: 50 }, () => issue(authorization)));
       isDone = true;
-      expect(turns).toBeGreaterThan(10);
+      // Made one after the other on this thread, they would be done in the first turn.
+      expect(turns).toBeGreaterThan(1);
     },
   );
 
