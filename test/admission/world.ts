@@ -2,7 +2,7 @@
 
 import { parseAllDocuments } from 'yaml';
 import { type AdmissionContext, admitClient, type ClientVerdict } from '../../src/admission/clients/admit-client.ts';
-import { admitClients } from '../../src/admission/clients/admit-clients.ts';
+import { ClientSet, isServed } from '../../src/admission/clients/client-set.ts';
 import {
   admitProviders,
   type ProviderObservation,
@@ -140,12 +140,21 @@ export function contextOf(documents: readonly unknown[], settings: WorldSettings
 export async function judge(documents: readonly unknown[], settings: WorldSettings = {}): Promise<WorldVerdicts> {
   const context = contextOf(documents, settings);
   return {
-    clients: admitClients({ ...context, className: 'default', clients: objectsOf(documents, 'OAuthClient') }),
+    clients: clientsOf(documents, context).validateAll(),
     policies: admitPoliciesOf(documents, settings),
     keys: await admitKeys(objectsOf(documents, 'SigningKey'), { ...context, releaseNamespace: RELEASE_NAMESPACE }),
     resources: verdictsOf(resourcesOf(documents, settings)),
     providers: judgeProviders(documents, settings),
   };
+}
+
+function clientsOf(documents: readonly unknown[], context: AdmissionContext): ClientSet<SourceObject> {
+  const { policies, references, programmed, ...options } = context;
+  const { namespaceLabels } = references;
+  const factsOf = (uid: string) => ({ ...references, programmed: programmed(uid) });
+  const clients = new ClientSet<SourceObject>({ ...options, namespaceLabels, policies: () => policies, factsOf });
+  for (const object of objectsOf(documents, 'OAuthClient')) if (isServed(object, 'default')) clients.put(object);
+  return clients;
 }
 
 /** What every replica serves and reaches. */

@@ -2,7 +2,7 @@
 // share, how many namespaces it selects, and how many clients are in those. A count reads all objects, so changes are batched.
 
 import type { Logger } from 'pino';
-import { isServed } from '../../admission/clients/admit-clients.ts';
+import { isServed } from '../../admission/clients/client-set.ts';
 import type { ClientPolicyStatus } from '../../admission/kinds/client-policy.ts';
 import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
 import { ambiguityCondition, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';

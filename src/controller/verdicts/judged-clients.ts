@@ -7,7 +7,7 @@ import {
   clientVerdict,
   findClient,
 } from '../../admission/clients/admit-client.ts';
-import { isServed } from '../../admission/clients/admit-clients.ts';
+import { isServed } from '../../admission/clients/client-set.ts';
 import { ClientUniqueness, Contender, claimOf } from '../../admission/clients/client-uniqueness.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Fault, Programmed } from '../../admission/kinds/conditions.ts';

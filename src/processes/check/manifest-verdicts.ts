@@ -2,7 +2,7 @@
 // `dev` serves it (manifest-registry.ts).
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
-import { admitClients } from '../../admission/clients/admit-clients.ts';
+import { ClientSet, isServed } from '../../admission/clients/client-set.ts';
 import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
 import { clientAccounts, missingAccountFaults } from '../../admission/clients/service-accounts.ts';
 import { missingProviders } from '../../admission/clients/sign-in-limits.ts';
@@ -23,7 +23,6 @@ import type { ManifestSet } from '../../manifests/manifest-folder.ts';
 import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { manifestReferences, type ReferenceOptions } from '../../manifests/references.ts';
-import { GRANT_TYPES } from '../../oauth/grants/index.ts';
 import { type UsersList, unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
 
 /** How a folder is judged. */
@@ -104,21 +103,19 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     });
     for (const object of of('ProtectedResource')) resources.put(object);
     resources.settle();
-    const clients = admitClients({
-      className,
-      clients: of('OAuthClient'),
+    const set = new ClientSet<ManifestObject>({
       issuer,
       unknownFields,
       reservedNamespace,
-      policies: policies.map(({ policy }) => policy),
+      policies: () => policies.map(({ policy }) => policy),
       defaultPolicy: options.defaultPolicy,
       ownerOf: resources.ownerOf,
-      references,
-      supportedGrantTypes: [...GRANT_TYPES.keys()],
       supportedAuthMethods: options.supportedAuthMethods,
-      programmed: () => options.programmed,
+      namespaceLabels: references.namespaceLabels,
+      factsOf: () => ({ ...references, programmed: options.programmed }),
     });
-    return { policies, clients, resources };
+    for (const object of of('OAuthClient')) if (isServed(object, className)) set.put(object);
+    return { policies, clients: set.validateAll(), resources };
   });
   const policies = byClass.flatMap((judged) => judged.policies);
   const clients = byClass.flatMap((judged) => judged.clients);
