@@ -114,10 +114,9 @@ export const FOLDERS: Record<string, readonly string[]> = {
   ...rows('controller', {
     leadership: [],
     reconciling: ['leadership'],
-    verdicts: [],
     replicas: ['reconciling'],
-    'client-secrets': ['leadership', 'reconciling', 'verdicts'],
-    clients: ['client-secrets', 'replicas', 'reconciling', 'verdicts', 'leadership'],
+    'client-secrets': ['leadership', 'reconciling'],
+    clients: ['client-secrets', 'replicas', 'reconciling', 'leadership'],
     'signing-keys': ['replicas', 'reconciling', 'leadership'],
     policies: ['reconciling', 'leadership'],
     resources: ['replicas', 'reconciling', 'leadership'],

@@ -2,16 +2,17 @@
 // provides, which the controller only reads, or no secret (identity-credentials.ts).
 
 import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
+import type { ClientFacts, ClientSet } from '../../admission/clients/client-set.ts';
 import { existingSecret, withheldForm } from '../../admission/clients/credentials.ts';
 import { fieldsOf } from '../../admission/kinds/manifest.ts';
 import type { ReferencedSecret, References } from '../../admission/references/references.ts';
 import { type KubernetesObject, SECRETS } from '../../kubernetes/objects/resources.ts';
+import type { ClusterSource } from '../../kubernetes/objects/source-object.ts';
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
 import { accessFault, isAlreadyExists } from '../leadership/refused-calls.ts';
 import type { EventFacts } from '../reconciling/events.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
 import { StaleReadError } from '../reconciling/stale-read.ts';
-import type { JudgedClients, OwnFacts } from '../verdicts/judged-clients.ts';
 import {
   type CredentialOutcome,
   type CredentialSubject,
@@ -31,7 +32,7 @@ import type { VerifierSecrets } from './verifier-secrets.ts';
 export interface ClientSecretsOptions
   extends Omit<GeneratedSecretsOptions, 'unchangedCheck' | 'formerSecrets'>,
     Omit<IdentityCredentialsOptions, 'unchangedCheck'> {
-  readonly clients: JudgedClients;
+  readonly clients: ClientSet<ClusterSource>;
   readonly verifiers: VerifierSecrets;
   readonly record: (event: EventFacts) => void;
 }
@@ -118,7 +119,7 @@ export class ClientSecrets {
   #subject(key: string, object: KubernetesObject, verifiers: VerifierSecret): CredentialSubject | undefined {
     const { clients } = this.#options;
     const { state } = verifiers;
-    if (clients.get(key) !== object) throw new StaleReadError(`OAuthClient ${key}`);
+    if (clients.get(key)?.manifest !== object) throw new StaleReadError(`OAuthClient ${key}`);
     const facts = { secret: this.#metadataFor(object), ...PENDING, ...storedFacts(state, this.#now) };
     const verdict = clients.verdict(key, facts);
     const { manifest } = verdict;
@@ -186,6 +187,6 @@ export class ClientSecrets {
   }
 }
 
-const PENDING: Pick<OwnFacts, 'programmed'> = {
+const PENDING: Pick<ClientFacts, 'programmed'> = {
   programmed: { status: 'Unknown', reason: 'Pending', message: 'Not reconciled yet.' },
 };

@@ -2,9 +2,9 @@
 
 import { livingVerifiers } from '../../admission/client-secrets/client-verifier.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import type { ClientFacts } from '../../admission/clients/client-set.ts';
 import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
-import type { OwnFacts } from '../verdicts/judged-clients.ts';
 import type { RotationOutcome } from './client-rotation.ts';
 import type { CredentialClient, CredentialState } from './credential-state.ts';
 import type { VerifierSecret } from './verifier-secret.ts';
@@ -25,7 +25,7 @@ export interface CredentialSubject {
 /** The outcome of reconciling a client's credentials. */
 export interface CredentialOutcome {
   /** The facts for the client's next verdict. */
-  readonly facts: Pick<OwnFacts, 'secret' | 'configMap' | 'faults'>;
+  readonly facts: Pick<ClientFacts, 'secret' | 'faults'> & Partial<Pick<ClientFacts, 'configMap'>>;
   readonly done: RotationOutcome | 'drift_repaired';
   /** Milliseconds until the next reconcile; undefined when only a change causes one. */
   readonly requeueAfter: number | undefined;
@@ -43,6 +43,10 @@ export function credentialClientOf({ metadata }: KubernetesObject): CredentialCl
 }
 
 /** What is stored of a client that counts now: verifiers that have not expired, and keys. */
-export function storedFacts(state: CredentialState | undefined, now: number): Pick<OwnFacts, 'verifiers' | 'jwks'> {
-  return { verifiers: state === undefined ? [] : livingVerifiers(state, now), jwks: state?.jwks };
+export function storedFacts(
+  state: CredentialState | undefined,
+  now: number,
+): Pick<ClientFacts, 'verifiersOf' | 'jwksOf'> {
+  const verifiers = state === undefined ? [] : livingVerifiers(state, now);
+  return { verifiersOf: () => verifiers, jwksOf: () => state?.jwks };
 }

@@ -3,26 +3,34 @@
 // needs neither has nothing stored.
 
 import { identityTexts, type StoredIdentity } from '../../admission/client-secrets/client-verifier.ts';
+import type { ClientFacts } from '../../admission/clients/client-set.ts';
 import { accountCredentials, assertionCredentials, type Credentials } from '../../admission/clients/credentials.ts';
-import type { ReferencedConfigMap } from '../../admission/references/references.ts';
+import type { ReferencedConfigMap, References } from '../../admission/references/references.ts';
 import { CONFIG_MAPS } from '../../kubernetes/objects/resources.ts';
 import type { ObjectView } from '../../kubernetes/watch/shared-reflector.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import { rotationRequests } from '../reconciling/rotation-requests.ts';
-import type { JudgedClients, OwnFacts } from '../verdicts/judged-clients.ts';
 import type { CredentialState } from './credential-state.ts';
 import type { CredentialSubject } from './credential-subject.ts';
 import type { UnchangedCheck } from './unchanged-check.ts';
 
 export interface IdentityCredentialsOptions {
   readonly api: LeaderApi;
-  readonly clients: JudgedClients;
+  readonly serviceAccountUid: References['serviceAccountUid'];
   /** Metadata of the ConfigMaps in the namespaces of clients. */
   readonly configMaps: Pick<ObjectView, 'get'>;
   readonly unchangedCheck: UnchangedCheck;
   readonly clientExists: (uid: string) => boolean;
   readonly clock: Clock;
+}
+
+/** The uids of ServiceAccounts. One that is being deleted counts as deleted: its tokens are not accepted any more. */
+export function accountUids(serviceAccounts: Pick<ObjectView, 'get'>): References['serviceAccountUid'] {
+  return (namespace, name) => {
+    const { metadata } = serviceAccounts.get(`${namespace}/${name}`) ?? {};
+    return metadata?.deletionTimestamp === undefined ? metadata?.uid : undefined;
+  };
 }
 
 export class IdentityCredentials {
@@ -37,7 +45,7 @@ export class IdentityCredentials {
    * @returns the facts for the client's next verdict
    * @throws KubernetesError and StaleReadError as VerifierSecret does: requeue
    */
-  async reconcile(subject: CredentialSubject): Promise<Pick<OwnFacts, 'configMap'>> {
+  async reconcile(subject: CredentialSubject): Promise<Partial<Pick<ClientFacts, 'configMap'>>> {
     const { manifest, verdict } = subject;
     const { auth } = manifest.spec;
     if (auth.method === 'private_key_jwt' && auth.privateKeyJwt?.jwksConfigMapRef !== undefined) {
@@ -46,7 +54,7 @@ export class IdentityCredentials {
     const isByAccounts = auth.method === 'kubernetes_service_account';
     await this.#store(
       subject,
-      isByAccounts ? accountCredentials(verdict.object, manifest.spec, this.#options.clients) : undefined,
+      isByAccounts ? accountCredentials(verdict.object, manifest.spec, this.#options) : undefined,
     );
     return {};
   }
@@ -55,7 +63,10 @@ export class IdentityCredentials {
    * The manifest of this reconcile counts; a change of the client during the read has a reconcile of its own. A
    * ConfigMap that was read at this version before is not read again.
    */
-  async #reconcileConfigMap(subject: CredentialSubject, name: string): Promise<Pick<OwnFacts, 'configMap'>> {
+  async #reconcileConfigMap(
+    subject: CredentialSubject,
+    name: string,
+  ): Promise<Partial<Pick<ClientFacts, 'configMap'>>> {
     const { api, configMaps, unchangedCheck, clientExists, clock } = this.#options;
     const { client, manifest, verdict, verifiers } = subject;
     const { namespace, uid } = client;

@@ -3,20 +3,24 @@
 
 import type { Logger } from 'pino';
 import { VERIFIER_SECRET_TYPE } from '../../admission/client-secrets/client-verifier.ts';
+import { type ClientFacts, ClientSet, isServed } from '../../admission/clients/client-set.ts';
 import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
 import type { SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
-import type { OwnerOf } from '../../admission/policies/policy-violations.ts';
+import { admitPolicies } from '../../admission/policies/admit-policies.ts';
+import type { OwnerOf, Policy } from '../../admission/policies/policy-violations.ts';
 import { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, objectKey, splitKey } from '../../kubernetes/objects/resources.ts';
-import { hasSameLabels } from '../../kubernetes/watch/namespace-labels.ts';
+import { type ClusterSource, sourceOf } from '../../kubernetes/objects/source-object.ts';
+import { hasSameLabels, labelsOf } from '../../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../../kubernetes/watch/object-store.ts';
 import type { ObjectSource } from '../../kubernetes/watch/shared-reflector.ts';
 import { unlessSame } from '../../kubernetes/watch/unless-same.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { labelledClient } from '../client-secrets/client-secret-object.ts';
 import { ClientSecrets } from '../client-secrets/client-secrets.ts';
+import { accountUids } from '../client-secrets/identity-credentials.ts';
 import { uidOfVerifierSecret, VerifierSecrets } from '../client-secrets/verifier-secrets.ts';
 import type { LeaderApi } from '../leadership/leader-api.ts';
 import type { EventFacts } from '../reconciling/events.ts';
@@ -27,7 +31,6 @@ import { ProgrammedObjects } from '../replicas/programmed.ts';
 import { ReplicaReports } from '../replicas/replica-reports.ts';
 import type { Replicas } from '../replicas/replicas.ts';
 import type { ReportedProviders } from '../replicas/reported-providers.ts';
-import { JudgedClients } from '../verdicts/judged-clients.ts';
 import { ClientReconciler } from './client-reconciler.ts';
 import { mayPublishSecret, storedClient } from './programmed.ts';
 import { type ReferredKind, ReferringClients } from './referring-clients.ts';
@@ -84,9 +87,18 @@ const WORKERS_PER_NAMESPACE = WORKERS / 4;
 const CLEAN_UP_MILLISECONDS = 30_000;
 const LAST_USED_PER_SECOND = 5;
 
+/** The claims of a client need no more; its verdict has the others. */
+const NO_FACTS: Omit<ClientFacts, 'serviceAccountUid'> = {
+  secret: () => 'withheld',
+  configMap: () => 'withheld',
+  verifiersOf: () => [],
+  jwksOf: () => undefined,
+  programmed: { status: 'Unknown', reason: 'Pending', message: '' },
+};
+
 export class ClientController extends KindController {
   readonly #options: ClientControllerOptions;
-  readonly #clients: JudgedClients;
+  readonly #clients: ClientSet<ClusterSource>;
   readonly #programmed: ProgrammedObjects;
   readonly #reconciler: ClientReconciler;
   readonly #verifiers: VerifierSecrets;
@@ -102,12 +114,15 @@ export class ClientController extends KindController {
     super({ kind: 'OAuthClient', log, metrics, workers: WORKERS, workersPerNamespace: WORKERS_PER_NAMESPACE });
     this.#options = options;
     const clientExists = (uid: string) => this.#keys.has(uid);
-    this.#clients = new JudgedClients({
+    const serviceAccountUid = accountUids(sources.serviceAccounts);
+    this.#clients = new ClientSet({
       ...install,
+      unknownFields: 'ignore',
+      reservedNamespace: install.releaseNamespace,
       ownerOf: options.ownerOf,
-      policies: sources.policies,
-      namespaces: sources.namespaces,
-      serviceAccounts: sources.serviceAccounts,
+      policies: () => this.#policies(),
+      namespaceLabels: (namespace) => labelsOf(sources.namespaces, namespace),
+      factsOf: () => ({ ...NO_FACTS, serviceAccountUid }),
     });
     this.#verifiers = new VerifierSecrets({ api, view: sources.releaseSecrets, clientExists, ...install });
     this.#reports = new ReplicaReports({
@@ -123,6 +138,7 @@ export class ClientController extends KindController {
     const shared = { api, clients: this.#clients, clock };
     const credentials = new ClientSecrets({
       ...shared,
+      serviceAccountUid,
       verifiers: this.#verifiers,
       issuer: install.issuer,
       secrets: sources.secrets,
@@ -164,8 +180,8 @@ export class ClientController extends KindController {
       this.#options.sources;
     return [
       clients.listen((change) => this.#clientChanged(change)),
-      policies.listen(() => this.#policiesChanged()),
-      namespaces.listen(unlessSame(hasSameLabels, (change) => this.#namespaceChanged(change))),
+      policies.listen(() => this.#queue(this.#clients.revalidate())),
+      namespaces.listen(unlessSame(hasSameLabels, ({ key }) => this.#queue(this.#clients.revalidate(key)))),
       secrets.listen((change) => this.#secretChanged(change)),
       configMaps.listen(({ key }) => this.#queueReferring('ConfigMap', key)),
       serviceAccounts.listen(({ key }) => this.#queueReferring('ServiceAccount', key)),
@@ -177,7 +193,7 @@ export class ClientController extends KindController {
   protected begin(): void {
     // The claims of all clients must be known before the first is judged.
     for (const object of this.#options.sources.clients.objects()) this.#index(object);
-    this.#settle();
+    this.#recompute();
     for (const key of this.#clients.keys()) this.queue.add(key);
     this.#cleanUp();
     this.#cleaning = setInterval(() => this.#cleanUp(), CLEAN_UP_MILLISECONDS);
@@ -197,27 +213,43 @@ export class ClientController extends KindController {
 
   protected async reconcile(key: string): Promise<number | undefined> {
     // Policies and namespaces may have changed since it was indexed.
-    const object = this.#clients.get(key);
-    if (object !== undefined) this.#clients.put(object);
-    this.#settle();
+    this.#clients.validate(key);
+    this.#recompute();
     return await this.#reconciler.reconcile(key);
   }
 
   /** The client of a replica's report; undefined when it was deleted or its namespace is terminating. */
   #clientOf(uid: string): KubernetesObject | undefined {
     const key = this.#keys.get(uid);
-    return key === undefined || this.#reconciler.isNamespaceTerminating(uid) ? undefined : this.#clients.get(key);
+    return key === undefined || this.#reconciler.isNamespaceTerminating(uid)
+      ? undefined
+      : this.#clients.get(key)?.manifest;
   }
 
   #index(object: KubernetesObject): void {
     const key = objectKey(object.metadata);
     this.#keys.set(object.metadata.uid, key);
     this.#referring.add(key, object);
-    this.#clients.put(object);
+    const source = sourceOf(object);
+    if (isServed(source, this.#options.install.className)) {
+      this.#clients.put(source);
+      this.#clients.validate(key);
+    } else this.#clients.delete(key);
   }
 
-  #settle(): void {
-    for (const key of this.#clients.settle()) this.queue.add(key);
+  #recompute(): void {
+    this.#queue(this.#clients.recompute());
+  }
+
+  #queue(clients: readonly ClusterSource[]): void {
+    for (const { manifest } of clients) this.queue.add(objectKey(manifest.metadata));
+  }
+
+  #policies(): readonly Policy[] {
+    const { install, sources } = this.#options;
+    const policies = [...sources.policies.objects()].map(sourceOf);
+    const { className } = install;
+    return admitPolicies({ className, unknownFields: 'ignore', policies }).map(({ policy }) => policy);
   }
 
   #clientChanged({ type, key, object, before }: ObjectChange): void {
@@ -234,17 +266,7 @@ export class ClientController extends KindController {
       this.#reports.forget(uid);
       this.#cleanUps.add(uid);
     }
-    this.#settle();
-  }
-
-  #policiesChanged(): void {
-    this.#clients.policiesChanged();
-    for (const key of this.#clients.keys()) this.queue.add(key);
-  }
-
-  #namespaceChanged({ key: namespace }: ObjectChange): void {
-    const prefix = `${namespace}/`;
-    for (const key of this.#clients.keys()) if (key.startsWith(prefix)) this.queue.add(key);
+    this.#recompute();
   }
 
   #secretChanged({ key, object, before }: ObjectChange): void {

@@ -2,11 +2,13 @@
 // its status and Events (client-status.ts). The verdict comes from the judge that the token servers use as well.
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
+import type { ClientSet } from '../../admission/clients/client-set.ts';
 import type { Condition, Programmed } from '../../admission/kinds/conditions.ts';
 import { fieldsOf, type SourceObject } from '../../admission/kinds/manifest.ts';
 import type { OAuthClientSpec } from '../../admission/kinds/oauth-client.ts';
 import type { TokenBucket } from '../../kubernetes/api/token-bucket.ts';
 import { type KubernetesObject, OAUTH_CLIENTS } from '../../kubernetes/objects/resources.ts';
+import type { ClusterSource } from '../../kubernetes/objects/source-object.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { ClientSecrets } from '../client-secrets/client-secrets.ts';
 import { type CredentialOutcome, type StoredOutcome, storedFacts } from '../client-secrets/credential-subject.ts';
@@ -17,7 +19,6 @@ import { isSameStatus } from '../reconciling/status-conditions.ts';
 import { StatusReport } from '../reconciling/status-report.ts';
 import type { ProgrammedObjects } from '../replicas/programmed.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
-import type { JudgedClients } from '../verdicts/judged-clients.ts';
 import { AwaitedIds } from './awaited-ids.ts';
 import { clientStatus } from './client-status.ts';
 import { untilLastUsedReport } from './last-used.ts';
@@ -25,7 +26,7 @@ import { storedClient } from './programmed.ts';
 
 export interface ClientReconcilerOptions {
   readonly api: LeaderApi;
-  readonly clients: JudgedClients;
+  readonly clients: ClientSet<ClusterSource>;
   readonly credentials: ClientSecrets;
   readonly programmed: ProgrammedObjects;
   readonly reports: Pick<ReplicaReports, 'lastUsed' | 'notices'>;
@@ -70,7 +71,7 @@ export class ClientReconciler {
    * meanwhile: requeue
    */
   async reconcile(key: string): Promise<number | undefined> {
-    const object = this.#options.clients.get(key);
+    const object = this.#options.clients.get(key)?.manifest;
     if (object === undefined || this.isNamespaceTerminating(object.metadata.uid)) return undefined;
     try {
       const outcome = await this.#options.credentials.reconcileClientSecret(key, object);
@@ -92,7 +93,7 @@ export class ClientReconciler {
     // Deleted, recreated or changed since it was read: the outcome is not about the present object, which is queued by
     // its change.
     const present = () => {
-      const now = clients.get(key);
+      const now = clients.get(key)?.manifest;
       return now?.metadata.uid === uid && now.metadata.generation === generation ? now : undefined;
     };
     const before = present();

@@ -3,8 +3,13 @@
 import type { SourceObject } from '../../admission/kinds/manifest.ts';
 import type { KubernetesObject } from './resources.ts';
 
-/** The whole object is the manifest. */
-export function sourceOf(object: KubernetesObject): SourceObject {
+/** An object of the API server as admission takes it. */
+export interface ClusterSource extends SourceObject {
+  /** The whole object. */
+  readonly manifest: KubernetesObject;
+}
+
+export function sourceOf(object: KubernetesObject): ClusterSource {
   const { namespace = '', name, uid, creationTimestamp, generation = 1 } = object.metadata;
   return { namespace, name, uid, createdAt: Date.parse(creationTimestamp), generation, manifest: object };
 }

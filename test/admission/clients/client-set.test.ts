@@ -1,6 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { clientDocument, judge, MACHINE, policyDocument } from '../world.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ClientSet } from '../../../src/admission/clients/client-set.ts';
+import type { SourceObject } from '../../../src/admission/kinds/manifest.ts';
+import { admitPolicies } from '../../../src/admission/policies/admit-policies.ts';
+import { clientDocument, contextOf, judge, MACHINE, policyDocument, sourceObject, summaryOf } from '../world.ts';
+
+const PENDING = { status: 'Unknown', reason: 'Pending', message: '' } as const;
 
 const time = (day: number) => `2026-01-${String(day).padStart(2, '0')}T00:00:00Z`;
 const SHARED = policyDocument({ allow: { clientIds: ['shared', 'acme.app'] } });
@@ -296,5 +301,120 @@ describe('the class of an install', () => {
       'InvalidManifest',
       'InvalidManifest',
     ]);
+  });
+});
+
+describe('a client of a set that does not know everything yet', () => {
+  let policies: readonly SourceObject[];
+  let labels: Map<string, Readonly<Record<string, string>>>;
+  let clients: ClientSet<SourceObject>;
+
+  beforeEach(() => {
+    [policies, labels] = [[], new Map()];
+    const { references, policies: _, ...context } = contextOf([]);
+    const { namespaceLabels: __, ...unknown } = references;
+    clients = new ClientSet({
+      ...context,
+      unknownFields: 'ignore',
+      policies: () =>
+        admitPolicies({ className: 'default', unknownFields: 'ignore', policies }).map(({ policy }) => policy),
+      namespaceLabels: (namespace) => labels.get(namespace),
+      factsOf: () => ({ ...unknown, secret: () => 'withheld', verifiersOf: () => [], programmed: PENDING }),
+    });
+  });
+
+  const permits = (namespaceSelector: object, scopes = ['gold']) => {
+    const allow = { scopes, grantTypes: ['client_credentials'], clientIds: ['shop'] };
+    policies = [sourceObject(policyDocument({ namespaceSelector, allow }))];
+    return namesOf(clients.revalidate());
+  };
+  const observed = (namespace: string, others: Readonly<Record<string, string>> = {}) => {
+    labels.set(namespace, { 'kubernetes.io/metadata.name': namespace, ...others });
+    return namesOf(clients.revalidate(namespace));
+  };
+  const namesOf = (objects: readonly SourceObject[]) => objects.map(({ namespace }) => namespace);
+  const add = (namespace: string) => {
+    const spec = { clientId: 'shop', grantTypes: ['client_credentials'], scopes: ['gold'] };
+    clients.put(sourceObject(clientDocument(spec, { name: 'worker', namespace, uid: namespace })));
+    clients.validate(`${namespace}/worker`);
+  };
+  const validateAll = () => {
+    for (const key of clients.keys()) clients.validate(key);
+    clients.recompute();
+  };
+  const verdict = (namespace: string) => {
+    clients.recompute();
+    const { conditions, wantsSecret } = clients.verdict(`${namespace}/worker`);
+    return [summaryOf(conditions)[0], wantsSecret];
+  };
+
+  it.each([
+    ['DoesNotExist', {}],
+    ['NotIn', { values: ['restricted'] }],
+  ])('of a namespace that is not observed is permitted nothing by %s', (operator, values) => {
+    permits({ matchExpressions: [{ key: 'tier', operator, ...values }] });
+    add('team');
+    expect(verdict('team')).toEqual(['Accepted=Unknown/Pending', false]);
+    expect(observed('team', { tier: 'restricted' })).toEqual(['team']);
+    expect(verdict('team')).toEqual(['Accepted=False/ClientIdNotPermitted', false]);
+    expect(observed('team')).toEqual(['team']);
+    expect(verdict('team')).toEqual(['Accepted=True/Accepted', true]);
+  });
+
+  it('of a namespace that is not observed keeps no id from others', () => {
+    permits({});
+    observed('younger');
+    add('older');
+    add('younger');
+    expect(verdict('younger')).toEqual(['Accepted=True/Accepted', true]);
+    expect(observed('older')).toEqual(['older']);
+    clients.validate('older/worker');
+    expect([verdict('older')[0], verdict('younger')[0]]).toEqual([
+      'Accepted=True/Accepted',
+      'Accepted=False/ClientIdConflict',
+    ]);
+  });
+
+  it('given a policy of another namespace, or none that changed → is not validated again', () => {
+    for (const namespace of ['older', 'team', 'younger']) add(namespace);
+    observed('team');
+    observed('younger');
+    expect(permits({ matchLabels: { 'kubernetes.io/metadata.name': 'team' } })).toEqual(['team']);
+    expect(permits({ matchLabels: { 'kubernetes.io/metadata.name': 'team' } })).toEqual([]);
+    expect(permits({ matchLabels: { 'kubernetes.io/metadata.name': 'team' } }, ['**'])).toEqual(['team']);
+    expect(permits({ matchLabels: { 'kubernetes.io/metadata.name': 'younger' } })).toEqual(['team', 'younger']);
+    policies = [];
+    expect(namesOf(clients.revalidate())).toEqual(['younger']);
+  });
+
+  it('that changed its id → frees the former one when it is validated, and no earlier', () => {
+    permits({});
+    observed('older');
+    observed('younger');
+    add('older');
+    add('younger');
+    validateAll();
+    const renamed = { grantTypes: ['client_credentials'], scopes: ['gold'] };
+    clients.put(sourceObject(clientDocument(renamed, { name: 'worker', namespace: 'older', uid: 'older' })));
+    expect(namesOf(clients.recompute())).toEqual([]);
+    expect(clients.faultsAmongAll('younger/worker').map(({ reason }) => reason)).toEqual(['ClientIdConflict']);
+    clients.validate('older/worker');
+    expect(namesOf(clients.recompute())).toEqual(['younger']);
+    expect(clients.faultsAmongAll('younger/worker')).toEqual([]);
+    clients.delete('older/worker');
+    expect([clients.get('older/worker'), clients.validate('older/worker')]).toEqual([undefined, undefined]);
+    expect(clients.faultsAmongAll('older/worker')).toEqual([]);
+    expect(() => clients.verdict('older/worker')).toThrow();
+  });
+
+  it('given facts beside those that the set looks up → a verdict by them, with their faults', () => {
+    permits({});
+    observed('team');
+    add('team');
+    expect(clients.verdict('team/worker').client).toBeUndefined();
+    expect(clients.verdict('team/worker', { verifiersOf: () => [new Uint8Array(32)] }).client?.clientId).toBe('shop');
+    const fault = { path: ['spec'], reason: 'SecretNotReadable', message: 'x' } as const;
+    const refused = clients.verdict('team/worker', { verifiersOf: () => [new Uint8Array(32)], faults: [fault] });
+    expect([refused.client, refused.faults]).toEqual([undefined, [fault]]);
   });
 });

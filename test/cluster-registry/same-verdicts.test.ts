@@ -10,26 +10,26 @@ import {
   VERIFIER_SECRET_TYPE,
   verifierSecretData,
   verifierSecretName,
-} from '../../../src/admission/client-secrets/client-verifier.ts';
-import { accountCredentials, assertionCredentials } from '../../../src/admission/clients/credentials.ts';
-import { readManifest } from '../../../src/admission/kinds/manifest.ts';
-import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
-import { admitPolicies } from '../../../src/admission/policies/admit-policies.ts';
-import { AdmittedResources } from '../../../src/admission/resources/admitted-resources.ts';
-import { AdmittedClients } from '../../../src/cluster-registry/admitted-clients.ts';
-import { clientCache } from '../../../src/cluster-registry/cached-objects.ts';
-import { ServedResources } from '../../../src/cluster-registry/served-resources.ts';
-import { JudgedClients } from '../../../src/controller/verdicts/judged-clients.ts';
-import { type KubernetesObject, objectKey } from '../../../src/kubernetes/objects/resources.ts';
-import { sourceOf } from '../../../src/kubernetes/objects/source-object.ts';
-import { labelsOf } from '../../../src/kubernetes/watch/namespace-labels.ts';
-import type { ObjectChange } from '../../../src/kubernetes/watch/object-store.ts';
-import { CLIENT_AUTH_METHODS, SECRET_METHODS } from '../../../src/oauth/client-auth/index.ts';
-import type { Client } from '../../../src/oauth/registry/client.ts';
-import { KeyRing } from '../../../src/oauth/registry/keys.ts';
-import { Resources } from '../../../src/oauth/registry/resources.ts';
-import { DIFFERENCES, PERMITTED, PERMITTING } from '../../admission/differing-clients.ts';
-import { aKey } from '../../oauth/values/signed-tokens.ts';
+} from '../../src/admission/client-secrets/client-verifier.ts';
+import { ClientSet } from '../../src/admission/clients/client-set.ts';
+import { accountCredentials, assertionCredentials } from '../../src/admission/clients/credentials.ts';
+import { readManifest } from '../../src/admission/kinds/manifest.ts';
+import { OAUTH_CLIENT } from '../../src/admission/kinds/oauth-client.ts';
+import { admitPolicies } from '../../src/admission/policies/admit-policies.ts';
+import { AdmittedResources } from '../../src/admission/resources/admitted-resources.ts';
+import { AdmittedClients } from '../../src/cluster-registry/admitted-clients.ts';
+import { clientCache } from '../../src/cluster-registry/cached-objects.ts';
+import { ServedResources } from '../../src/cluster-registry/served-resources.ts';
+import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
+import { type ClusterSource, sourceOf } from '../../src/kubernetes/objects/source-object.ts';
+import { labelsOf } from '../../src/kubernetes/watch/namespace-labels.ts';
+import type { ObjectChange } from '../../src/kubernetes/watch/object-store.ts';
+import { CLIENT_AUTH_METHODS, SECRET_METHODS } from '../../src/oauth/client-auth/index.ts';
+import type { Client } from '../../src/oauth/registry/client.ts';
+import { KeyRing } from '../../src/oauth/registry/keys.ts';
+import { Resources } from '../../src/oauth/registry/resources.ts';
+import { DIFFERENCES, PERMITTED, PERMITTING } from '../admission/differing-clients.ts';
+import { aKey } from '../oauth/values/signed-tokens.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -65,7 +65,7 @@ class TwoPaths {
   });
   readonly #admitted = new AdmittedResources({ ...this.#resourceOptions(), unknownFields: 'ignore' });
   readonly #server: AdmittedClients;
-  readonly #controller: JudgedClients;
+  readonly #controller: ClientSet<ClusterSource>;
 
   constructor() {
     this.#server = new AdmittedClients({
@@ -75,12 +75,18 @@ class TwoPaths {
       labelsOf: (namespace) => labelsOf(this.#namespaces, namespace),
       verifiersOf: (uid) => this.#storedOf(uid),
     });
-    this.#controller = new JudgedClients({
-      ...INSTALL,
+    this.#controller = new ClientSet({
+      ...this.#resourceOptions(),
+      unknownFields: 'ignore',
       ownerOf: this.#admitted.ownerOf,
-      policies: { get: () => undefined, objects: () => this.#policies },
-      namespaces: { get: (name) => this.#namespaces.get(name), objects: () => this.#namespaces.values() },
-      serviceAccounts: this.#accounts,
+      factsOf: (uid) => ({
+        secret: () => 'withheld',
+        configMap: this.#configMapOf,
+        serviceAccountUid: this.#accountUid,
+        verifiersOf: () => (hasSecret(uid) ? [VERIFIER] : []),
+        jwksOf: () => undefined,
+        programmed: { status: 'True', reason: 'Programmed', message: '' },
+      }),
     });
   }
 
@@ -92,7 +98,8 @@ class TwoPaths {
     this.#clients.set(key, client);
     this.#server.put(this.#keep(client));
     this.#server.judge(uid);
-    this.#controller.put(client);
+    this.#controller.put(sourceOf(client));
+    this.#controller.validate(key);
   }
 
   deleteClient(key: string): void {
@@ -108,7 +115,7 @@ class TwoPaths {
     this.#served.rejudge();
     this.#admitted.rejudge();
     for (const uid of this.#server.setPolicies(this.#judgedPolicies())) this.#server.judge(uid);
-    this.#controller.policiesChanged();
+    this.#validate(this.#controller.revalidate());
     this.#settleResources();
   }
 
@@ -129,7 +136,15 @@ class TwoPaths {
   #settleResources(): void {
     for (const uid of this.#server.resourcesChanged(this.#served.settle())) this.#server.judge(uid);
     this.#admitted.settle();
-    for (const client of this.#clients.values()) this.#controller.put(client);
+    // Their claims depend on the resources that there are.
+    const introspecting = [...this.#clients.values()].filter(
+      ({ spec }) => (spec as Fields).resourceServer !== undefined,
+    );
+    this.#validate(introspecting.map(sourceOf));
+  }
+
+  #validate(clients: readonly ClusterSource[]): void {
+    for (const { manifest } of clients) this.#controller.validate(objectKey(manifest.metadata));
   }
 
   #resourceOptions() {
@@ -146,6 +161,7 @@ class TwoPaths {
     this.#served.relabelled(name);
     this.#admitted.rejudge(name);
     for (const uid of this.#server.relabelled(name)) this.#server.judge(uid);
+    this.#validate(this.#controller.revalidate(name));
     this.#settleResources();
   }
 
@@ -168,6 +184,8 @@ class TwoPaths {
     for (const { metadata } of this.#clients.values()) this.#server.judge(metadata.uid);
   }
 
+  readonly #accountUid = (namespace: string, name: string) => this.#accounts.get(`${namespace}/${name}`)?.metadata.uid;
+
   readonly #configMapOf = (namespace: string, name: string) => {
     const text = this.#configMaps.get(`${namespace}/${name}`);
     return text === undefined ? undefined : { data: { 'jwks.json': text } };
@@ -186,7 +204,7 @@ class TwoPaths {
     const identity =
       method === 'private_key_jwt'
         ? assertionCredentials(source, manifest.spec, { configMap: this.#configMapOf, jwksOf: () => undefined })
-        : accountCredentials(source, manifest.spec, this.#controller);
+        : accountCredentials(source, manifest.spec, { serviceAccountUid: this.#accountUid });
     if (identity.state !== 'ready') return undefined;
     const { assertion, serviceAccounts } = identity;
     if (serviceAccounts !== undefined) return stored(uid, { verifiers: [], serviceAccounts });
@@ -198,17 +216,8 @@ class TwoPaths {
   compare(): readonly Client[] {
     this.#server.settle();
     const { registry, changes } = this.#server.publish(KEYS, PARTS);
-    this.#controller.settle();
-    const verdicts = [...this.#clients.values()].map(({ metadata }) => {
-      const verifiers = hasSecret(metadata.uid) ? [VERIFIER] : [];
-      const programmed = { status: 'True', reason: 'Programmed', message: '' } as const;
-      return this.#controller.verdict(objectKey(metadata), {
-        secret: () => 'withheld',
-        configMap: this.#configMapOf,
-        verifiers,
-        programmed,
-      });
-    });
+    this.#controller.recompute();
+    const verdicts = [...this.#clients.keys()].map((key) => this.#controller.verdict(key));
     for (const { object, client, conditions } of verdicts) {
       const served = registry.findByUid(object.uid);
       const fields = client && (Object.keys(client) as (keyof Client)[]);
