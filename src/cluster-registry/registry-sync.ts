@@ -1,6 +1,6 @@
 // Keeps the registry that requests read in sync with the objects of the cluster: it judges only what changed, builds
 // the next registry, and swaps one reference. While the API server is unavailable it serves the last registry.
-// registry-sources.ts watches, admitted-clients.ts judges, served-key-ring.ts has the keys.
+// registry-sources.ts watches, published-clients.ts validates, served-key-ring.ts has the keys.
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
@@ -13,8 +13,7 @@ import { labelsOf } from '../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../oauth/registry/registry.ts';
-import type { ServedState } from './admitted-client.ts';
-import { AdmittedClients, type ClientChange } from './admitted-clients.ts';
+import { type ClientChange, PublishedClients, type ServedState } from './published-clients.ts';
 import { RegistrySources, type RegistrySourcesOptions } from './registry-sources.ts';
 import { ReleaseSecrets, verifiersOf } from './release-secrets.ts';
 import { ServedKeyRing, type SigningKeyAge } from './served-key-ring.ts';
@@ -57,7 +56,7 @@ export interface RegistrySwap {
 
 export class RegistrySync implements RegistryRef {
   readonly #options: RegistrySyncOptions;
-  readonly #clients: AdmittedClients;
+  readonly #clients: PublishedClients;
   readonly #resources: ServedResources;
   readonly #providers: ServedProviders;
   readonly #secrets = new ReleaseSecrets();
@@ -88,14 +87,15 @@ export class RegistrySync implements RegistryRef {
   constructor(options: RegistrySyncOptions) {
     this.#options = options;
     const { issuer, releaseNamespace, defaultPolicy, supportedAuthMethods, clock } = options;
-    this.#clients = new AdmittedClients({
+    this.#clients = new PublishedClients({
       issuer,
       releaseNamespace,
       defaultPolicy,
       supportedAuthMethods,
       clock,
       ownerOf: (identifier) => this.#resources.ownerOf(identifier),
-      labelsOf: (namespace) => labelsOf(this.#sources.namespaces, namespace),
+      policies: () => this.#policies,
+      namespaceLabels: (namespace) => labelsOf(this.#sources.namespaces, namespace),
       verifiersOf: (uid) => verifiersOf(this.#sources.secrets, releaseNamespace, uid),
     });
     this.#resources = new ServedResources({
@@ -222,7 +222,7 @@ export class RegistrySync implements RegistryRef {
     // The clients of a deleted namespace are deleted too, each with a change of its own.
     if (type === 'delete' || !this.#isJudging) return;
     this.#resources.relabelled(object.metadata.name);
-    for (const uid of this.#clients.relabelled(object.metadata.name)) this.#later.add(uid);
+    for (const uid of this.#clients.revalidate(object.metadata.name)) this.#later.add(uid);
     this.#scheduleSync();
   }
 
@@ -336,13 +336,13 @@ export class RegistrySync implements RegistryRef {
         this.#judge(uid);
       }
     }
-    this.#clients.settle();
+    this.#clients.recompute();
   }
 
   /** The judge throws for no manifest. Should it throw all the same, the failure is isolated to that client. */
   #judge(uid: string): void {
     try {
-      this.#clients.judge(uid);
+      this.#clients.validate(uid);
     } catch (error) {
       this.#options.log.error({ uid, err: error }, 'a client could not be judged and is not served');
       this.#clients.delete(uid);
@@ -357,7 +357,7 @@ export class RegistrySync implements RegistryRef {
     });
     this.#policies = verdicts.map(({ policy }) => policy);
     this.#resources.rejudge();
-    const concerned = this.#clients.setPolicies(this.#policies);
+    const concerned = this.#clients.revalidate();
     if (this.#isJudging) for (const uid of concerned) this.#later.add(uid);
     this.#policiesChanged = false;
   }

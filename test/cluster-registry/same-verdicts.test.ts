@@ -17,8 +17,8 @@ import { readManifest } from '../../src/admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../../src/admission/kinds/oauth-client.ts';
 import { admitPolicies } from '../../src/admission/policies/admit-policies.ts';
 import { AdmittedResources } from '../../src/admission/resources/admitted-resources.ts';
-import { AdmittedClients } from '../../src/cluster-registry/admitted-clients.ts';
 import { clientCache } from '../../src/cluster-registry/cached-objects.ts';
+import { PublishedClients } from '../../src/cluster-registry/published-clients.ts';
 import { ServedResources } from '../../src/cluster-registry/served-resources.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { type ClusterSource, sourceOf } from '../../src/kubernetes/objects/source-object.ts';
@@ -64,15 +64,16 @@ class TwoPaths {
     ...this.#resourceOptions(),
   });
   readonly #admitted = new AdmittedResources({ ...this.#resourceOptions(), unknownFields: 'ignore' });
-  readonly #server: AdmittedClients;
+  readonly #server: PublishedClients;
   readonly #controller: ClientSet<ClusterSource>;
 
   constructor() {
-    this.#server = new AdmittedClients({
+    this.#server = new PublishedClients({
       ...INSTALL,
+      policies: () => this.#judgedPolicies(),
       ownerOf: (identifier) => this.#served.ownerOf(identifier),
       clock: { now: () => Date.parse('2026-02-01T00:00:00Z') },
-      labelsOf: (namespace) => labelsOf(this.#namespaces, namespace),
+      namespaceLabels: (namespace) => labelsOf(this.#namespaces, namespace),
       verifiersOf: (uid) => this.#storedOf(uid),
     });
     this.#controller = new ClientSet({
@@ -97,7 +98,7 @@ class TwoPaths {
     if (this.#clients.get(key)?.metadata.uid !== uid) this.deleteClient(key);
     this.#clients.set(key, client);
     this.#server.put(this.#keep(client));
-    this.#server.judge(uid);
+    this.#server.validate(uid);
     this.#controller.put(sourceOf(client));
     this.#controller.validate(key);
   }
@@ -114,7 +115,7 @@ class TwoPaths {
     this.#policies = policies;
     this.#served.rejudge();
     this.#admitted.rejudge();
-    for (const uid of this.#server.setPolicies(this.#judgedPolicies())) this.#server.judge(uid);
+    for (const uid of this.#server.revalidate()) this.#server.validate(uid);
     this.#validate(this.#controller.revalidate());
     this.#settleResources();
   }
@@ -134,7 +135,7 @@ class TwoPaths {
   }
 
   #settleResources(): void {
-    for (const uid of this.#server.resourcesChanged(this.#served.settle())) this.#server.judge(uid);
+    for (const uid of this.#server.resourcesChanged(this.#served.settle())) this.#server.validate(uid);
     this.#admitted.settle();
     // Their claims depend on the resources that there are.
     const introspecting = [...this.#clients.values()].filter(
@@ -160,7 +161,7 @@ class TwoPaths {
     this.#namespaces.set(name, object('Namespace', { name, labels }));
     this.#served.relabelled(name);
     this.#admitted.rejudge(name);
-    for (const uid of this.#server.relabelled(name)) this.#server.judge(uid);
+    for (const uid of this.#server.revalidate(name)) this.#server.validate(uid);
     this.#validate(this.#controller.revalidate(name));
     this.#settleResources();
   }
@@ -181,7 +182,7 @@ class TwoPaths {
 
   /** As after the controller followed the change. */
   #judgeAgain(): void {
-    for (const { metadata } of this.#clients.values()) this.#server.judge(metadata.uid);
+    for (const { metadata } of this.#clients.values()) this.#server.validate(metadata.uid);
   }
 
   readonly #accountUid = (namespace: string, name: string) => this.#accounts.get(`${namespace}/${name}`)?.metadata.uid;
@@ -214,7 +215,7 @@ class TwoPaths {
 
   /** Compares the verdicts on every client. @returns those that are served */
   compare(): readonly Client[] {
-    this.#server.settle();
+    this.#server.recompute();
     const { registry, changes } = this.#server.publish(KEYS, PARTS);
     this.#controller.recompute();
     const verdicts = [...this.#clients.keys()].map((key) => this.#controller.verdict(key));

@@ -123,11 +123,11 @@ export class ClientSet<Source extends SourceObject> {
 
   /**
    * Validates one client, and renews its claims for {@link recompute}.
-   * @returns the verdict as if it were alone; undefined where there is no such client
+   * @returns the verdict as if it were alone
+   * @throws Error where there is no such client
    */
-  validate(key: string): ClientVerdict<Source> | undefined {
-    const member = this.#members.get(key);
-    if (member === undefined) return undefined;
+  validate(key: string): ClientVerdict<Source> {
+    const member = this.#memberOf(key);
     const findings = this.#findings(member.object, this.#options.factsOf(member.object.uid));
     this.#claims.put(member, claimOf(findings));
     return clientVerdict(findings);
@@ -150,8 +150,7 @@ export class ClientSet<Source extends SourceObject> {
    * @throws Error where there is no such client
    */
   verdict(key: string, facts: Partial<ClientFacts> = {}): ClientVerdict<Source> {
-    const member = this.#members.get(key);
-    if (member === undefined) throw new Error(`${key} is no client of this install`);
+    const member = this.#memberOf(key);
     const known = { ...this.#options.factsOf(member.object.uid), ...facts };
     return clientVerdict(this.#findings(member.object, known), [
       ...this.#claims.faultsOf(member),
@@ -176,6 +175,12 @@ export class ClientSet<Source extends SourceObject> {
       programmed: () => programmed,
     };
     return judgeRead(object, read?.(object) ?? readManifest(OAUTH_CLIENT[unknownFields], object.manifest), context);
+  }
+
+  #memberOf(key: string): Member<Source> {
+    const member = this.#members.get(key);
+    if (member === undefined) throw new Error(`${key} is no client of this install`);
+    return member;
   }
 
   #policiesFor(namespace: string): readonly Policy[] {

@@ -213,7 +213,7 @@ export class ClientController extends KindController {
 
   protected async reconcile(key: string): Promise<number | undefined> {
     // Policies and namespaces may have changed since it was indexed.
-    this.#clients.validate(key);
+    if (this.#clients.get(key) !== undefined) this.#clients.validate(key);
     this.#recompute();
     return await this.#reconciler.reconcile(key);
   }

@@ -402,7 +402,8 @@ describe('a client of a set that does not know everything yet', () => {
     expect(namesOf(clients.recompute())).toEqual(['younger']);
     expect(clients.faultsAmongAll('younger/worker')).toEqual([]);
     clients.delete('older/worker');
-    expect([clients.get('older/worker'), clients.validate('older/worker')]).toEqual([undefined, undefined]);
+    expect(clients.get('older/worker')).toBeUndefined();
+    expect(() => clients.validate('older/worker')).toThrow();
     expect(clients.faultsAmongAll('older/worker')).toEqual([]);
     expect(() => clients.verdict('older/worker')).toThrow();
   });

@@ -4,8 +4,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ClientVerifiers } from '../../src/admission/client-secrets/client-verifier.ts';
 import { CLIENT_POLICY } from '../../src/admission/kinds/client-policy.ts';
 import { policyOf } from '../../src/admission/policies/policy.ts';
-import { AdmittedClients } from '../../src/cluster-registry/admitted-clients.ts';
+import type { Policy } from '../../src/admission/policies/policy-violations.ts';
 import { clientCache } from '../../src/cluster-registry/cached-objects.ts';
+import { PublishedClients } from '../../src/cluster-registry/published-clients.ts';
 import type { KubernetesObject } from '../../src/kubernetes/objects/resources.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
@@ -15,11 +16,12 @@ const KEYS = new KeyRing([]);
 const CREATED = '2026-01-01T00:00:00Z';
 
 describe('the admitted clients', () => {
-  let clients: AdmittedClients;
+  let clients: PublishedClients;
   let verifiers: Map<string, ClientVerifiers>;
   /** The namespaces of resources by identifier. */
   let owners: Map<string, string>;
   let labels: Readonly<Record<string, string>>;
+  let policies: readonly Policy[];
   const keep = clientCache({
     className: 'default',
     issuer: 'https://id.example',
@@ -32,18 +34,24 @@ describe('the admitted clients', () => {
     verifiers = new Map();
     owners = new Map();
     labels = {};
-    clients = new AdmittedClients({
+    policies = [];
+    clients = new PublishedClients({
       issuer: 'https://id.example',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',
       ownerOf: (identifier) => owners.get(identifier),
       supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
       clock,
-      labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),
+      policies: () => policies,
+      namespaceLabels: (namespace) => ({ 'kubernetes.io/metadata.name': namespace, ...labels }),
       verifiersOf: (uid) => verifiers.get(uid),
     });
   });
 
+  function setPolicies(present: readonly Policy[]): readonly string[] {
+    policies = present;
+    return clients.revalidate();
+  }
   function object(name: string, spec: object = {}, metadata: object = {}): KubernetesObject {
     const defaults = { grantTypes: ['client_credentials'], scopes: ['team/read'] };
     const manifest = {
@@ -73,12 +81,12 @@ describe('the admitted clients', () => {
     for (const each of objects) {
       withSecret(each.metadata.uid);
       clients.put(each);
-      clients.judge(each.metadata.uid);
+      clients.validate(each.metadata.uid);
     }
     return serve();
   }
   function serve() {
-    clients.settle();
+    clients.recompute();
     return clients.publish(KEYS, { resources: Resources.NONE, providers: [] });
   }
   const ids = () => {
@@ -88,10 +96,10 @@ describe('the admitted clients', () => {
 
   it('are served when their secret is known, and not before', () => {
     clients.put(object('one'));
-    clients.judge('uid-one');
+    clients.validate('uid-one');
     expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'Pending' }]);
     withSecret('uid-one');
-    clients.judge('uid-one');
+    clients.validate('uid-one');
     expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'accepted' }]);
     expect(ids()).toEqual(['one']);
     expect(clients.refused).toBe(0);
@@ -124,7 +132,7 @@ describe('the admitted clients', () => {
   it('report a judgement only once it is served', () => {
     add(object('one'));
     clients.put(object('one', { suspended: true }, { generation: 2 }));
-    clients.judge('uid-one');
+    clients.validate('uid-one');
     expect(clients.servedState('uid-one')?.generation).toBe(1);
     expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'Suspended' }]);
     expect(clients.servedState('uid-one')?.generation).toBe(2);
@@ -144,15 +152,15 @@ describe('the admitted clients', () => {
         }),
       );
     const judged = (scopes: readonly string[]) => {
-      expect(clients.setPolicies([policy(scopes)])).toEqual(['uid-one']);
-      clients.judge('uid-one');
+      expect(setPolicies([policy(scopes)])).toEqual(['uid-one']);
+      clients.validate('uid-one');
       return serve().registry.find('team.one');
     };
     const before = judged(['team/*']);
     expect(judged(['team/*', 'more/*'])).toBe(before);
-    expect(clients.setPolicies([policy(['team/*', 'more/*'])])).toEqual([]);
-    expect(clients.setPolicies([policy(['nothing'])])).toEqual(['uid-one']);
-    clients.judge('uid-one');
+    expect(setPolicies([policy(['team/*', 'more/*'])])).toEqual([]);
+    expect(setPolicies([policy(['nothing'])])).toEqual(['uid-one']);
+    clients.validate('uid-one');
     expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'PolicyViolation' }]);
   });
 
@@ -167,8 +175,8 @@ describe('the admitted clients', () => {
         }),
       );
     const share = (...policies: ReturnType<typeof policy>[]) => {
-      clients.setPolicies(policies);
-      clients.judge('uid-one');
+      setPolicies(policies);
+      clients.validate('uid-one');
       return serve().registry.find('team.one')?.maxState;
     };
     add(object('one'));
@@ -189,7 +197,7 @@ describe('the admitted clients', () => {
   });
 
   it('are judged by other policies where their namespace has other labels', () => {
-    clients.setPolicies([
+    setPolicies([
       policyOf(
         CLIENT_POLICY.ignore.parse({
           apiVersion: 'grantry.dev/v1alpha1',
@@ -202,15 +210,15 @@ describe('the admitted clients', () => {
     add(object('one'));
     expect(ids()).toEqual(['one']);
     labels = { tier: 'strict' };
-    expect(clients.relabelled('team')).toEqual(['uid-one']);
-    clients.judge('uid-one');
+    expect(clients.revalidate('team')).toEqual(['uid-one']);
+    clients.validate('uid-one');
     expect(serve().changes).toEqual([{ clientId: 'team.one', kind: 'refused', reason: 'PolicyViolation' }]);
   });
 
   it('accept another secret, and no longer the one before, once their verifier is another', () => {
     add(object('one'));
     withSecret('uid-one', undefined, 2);
-    clients.judge('uid-one');
+    clients.validate('uid-one');
     const served = serve()
       .registry.find('team.one')
       ?.secretVerifiers.map((verifier) => [...verifier]);
@@ -243,14 +251,14 @@ describe('the admitted clients', () => {
     add(object('one', spec), object('one', spec, { namespace: 'other', uid: 'uid-other' }));
     const admittedBy = () => ['team', 'other'].map((name) => serve().registry.find(`${name}.one`)?.admittedBy);
     expect(admittedBy()).toEqual(['baseline', 'baseline']);
-    for (const uid of clients.setPolicies([policy])) clients.judge(uid);
+    for (const uid of setPolicies([policy])) clients.validate(uid);
     expect(admittedBy()).toEqual(['policy', 'baseline']);
-    for (const uid of clients.setPolicies([])) clients.judge(uid);
+    for (const uid of setPolicies([])) clients.validate(uid);
     expect(admittedBy()).toEqual(['baseline', 'baseline']);
   });
 
   it('with one spec in two namespaces → each the default audience of its own', () => {
-    clients.setPolicies([
+    setPolicies([
       policyOf(
         CLIENT_POLICY.ignore.parse({
           apiVersion: 'grantry.dev/v1alpha1',
@@ -273,10 +281,10 @@ describe('the admitted clients', () => {
   it('drop a verifier whose time has come', () => {
     add(object('one'));
     withSecret('uid-one', clock.value + 1000);
-    clients.judge('uid-one');
+    clients.validate('uid-one');
     expect(ids()).toEqual(['one']);
     clock.value += 1000;
-    clients.judge('uid-one');
+    clients.validate('uid-one');
     expect(ids()).toEqual([]);
   });
 

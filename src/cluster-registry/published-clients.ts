@@ -1,0 +1,287 @@
+// The OAuthClients of the token server's class, from their verdicts (client-set.ts) to the registry that requests read, and
+// to the audit stream. All of it is synchronous; registry-sync.ts decides when each client is validated.
+
+import { type ClientVerifiers, livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
+import type { ClientVerdict } from '../admission/clients/admit-client.ts';
+import { type ClientFacts, ClientSet, type ClientSetOptions } from '../admission/clients/client-set.ts';
+import { type KubernetesObject, objectKey } from '../kubernetes/objects/resources.ts';
+import { type ClusterSource, sourceOf } from '../kubernetes/objects/source-object.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
+import type { Client } from '../oauth/registry/client.ts';
+import { KeyRing } from '../oauth/registry/keys.ts';
+import { Registry, type RegistryDraft, type RegistryParts } from '../oauth/registry/registry.ts';
+import { isReadableClient, type ReadableClient } from './cached-objects.ts';
+import { Refusals } from './refusals.ts';
+
+type Source = ClusterSource<ReadableClient>;
+
+export interface PublishedClientsOptions
+  extends Pick<
+    ClientSetOptions<Source>,
+    'issuer' | 'defaultPolicy' | 'supportedAuthMethods' | 'ownerOf' | 'policies' | 'namespaceLabels'
+  > {
+  readonly releaseNamespace: string;
+  /** The contents of the verifier Secret of a client. */
+  readonly verifiersOf: (uid: string) => ClientVerifiers | undefined;
+  readonly clock: Clock;
+}
+
+/** The generation and the secret revision of a client that the registry holds. */
+export interface ServedState {
+  readonly generation: number;
+  readonly secretRevision: number | undefined;
+}
+
+/** A client that is accepted, refused or removed, for the audit stream. */
+export interface ClientChange {
+  readonly clientId: string;
+  readonly kind: 'accepted' | 'refused' | 'removed';
+  /** Why the client is refused. */
+  readonly reason?: string;
+}
+
+/** One client; flat, because there may be a hundred thousand. */
+interface PublishedClient {
+  source: Source;
+  /** The source of the latest verdict; undefined before the first. It and the same verifiers give the same client. */
+  validated: Source | undefined;
+  verifiers: ClientVerifiers | undefined;
+  clientId: string;
+  /** The client by its own verdict; undefined when that refuses it. */
+  client: Client | undefined;
+  /** The reason of its own condition `Ready`. */
+  reason: string;
+  /** Whether its latest verdict is not published yet. */
+  isUnpublished: boolean;
+  /** The client in the registry; undefined when it is refused, by its own verdict or by the rules among all. */
+  served: Client | undefined;
+  /** Of the object behind `served`; undefined before the first publication. */
+  generation: number | undefined;
+  secretRevision: number | undefined;
+}
+
+const PROGRAMMED = { status: 'True', reason: 'Programmed', message: 'Served by this process.' } as const;
+
+export class PublishedClients {
+  readonly #options: PublishedClientsOptions;
+  readonly #set: ClientSet<Source>;
+  /** By uid. */
+  readonly #clients = new Map<string, PublishedClient>();
+  /** The uids of the clients that introspect for an API: few, while a change of any resource may concern them. */
+  readonly #introspecting = new Set<string>();
+  readonly #refusals = new Refusals();
+  #registry = new Registry([], new KeyRing([]), { refused: this.#refusals });
+  #draft: RegistryDraft | undefined;
+  /** Validated since the latest {@link publish}; may contain deleted clients. */
+  #unpublished: PublishedClient[] = [];
+  /** How many of these are in the draft already. */
+  #published = 0;
+  readonly #changes: ClientChange[] = [];
+  #refused = 0;
+
+  constructor(options: PublishedClientsOptions) {
+    this.#options = options;
+    this.#set = new ClientSet({
+      ...options,
+      unknownFields: 'ignore',
+      reservedNamespace: options.releaseNamespace,
+      factsOf: (uid) => factsOf(options.verifiersOf(uid), options.clock.now()),
+      read: ({ manifest }) => manifest.read,
+      uidsDiffer: true,
+    });
+  }
+
+  /** How many clients are refused. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  uids(): Iterable<string> {
+    return this.#clients.keys();
+  }
+
+  /** Stores an object, which counts once it is validated. One of another class, or one that is being deleted, is removed. */
+  put(object: KubernetesObject): void {
+    const { uid } = object.metadata;
+    if (!isReadableClient(object)) {
+      this.delete(uid);
+      return;
+    }
+    const known = this.#clients.get(uid);
+    const source = sourceOf(object);
+    if (known === undefined) this.#clients.set(uid, unpublished(source));
+    else known.source = source;
+    const { manifest } = object.read;
+    if (manifest !== undefined && manifest.spec.resourceServer.audiences.length > 0) this.#introspecting.add(uid);
+    else this.#introspecting.delete(uid);
+  }
+
+  delete(uid: string): void {
+    const client = this.#clients.get(uid);
+    if (client === undefined) return;
+    this.#clients.delete(uid);
+    this.#introspecting.delete(uid);
+    this.#set.delete(objectKey(client.source));
+    this.#refusals.delete(uid);
+    client.isUnpublished = false;
+    if (isRefused(client)) this.#refused--;
+    if (client.validated !== undefined) this.#changes.push({ clientId: client.clientId, kind: 'removed' });
+    if (client.served !== undefined) this.#drafted().remove(uid);
+  }
+
+  /** See {@link ClientSet.revalidate}. @returns the uids of the clients to validate again */
+  revalidate(namespace?: string): readonly string[] {
+    return this.#set.revalidate(namespace).map(({ uid }) => uid);
+  }
+
+  /** The accepted resources in these namespaces changed. @returns the uids of the clients to validate again */
+  resourcesChanged(namespaces: ReadonlySet<string>): readonly string[] {
+    if (namespaces.size === 0) return [];
+    return [...this.#introspecting].filter((uid) => namespaces.has(this.#clients.get(uid)?.source.namespace ?? ''));
+  }
+
+  /** Validates one client; {@link recompute} completes it. Does nothing for a deleted one. */
+  validate(uid: string): void {
+    const known = this.#clients.get(uid);
+    if (known === undefined) return;
+    const { source } = known;
+    const verifiers = this.#options.verifiersOf(uid);
+    this.#set.put(source);
+    const { client, clientId, ...verdict } = this.#set.validate(objectKey(source));
+    const isSame = known.validated === source && known.verifiers === verifiers && !hasExpiry(verifiers);
+    const isAdmittedSo = client?.admittedBy === known.client?.admittedBy && client?.maxState === known.client?.maxState;
+    known.validated = source;
+    known.verifiers = verifiers;
+    known.clientId = clientId;
+    known.reason = reasonOf(verdict);
+    // The same client object is reused: the registry then need not change.
+    if (!isSame || !isAdmittedSo) known.client = client;
+    this.#mark(known);
+  }
+
+  /** Applies the rules among all clients. */
+  recompute(): void {
+    for (const { uid } of this.#set.recompute()) {
+      const client = this.#clients.get(uid);
+      if (client !== undefined) this.#mark(client);
+    }
+  }
+
+  /**
+   * Puts the validated clients into the draft of the next registry until a deadline.
+   * @param end the deadline, on the clock of `performance.now()`
+   * @returns whether all of them are in it
+   */
+  serveUntil(end: number): boolean {
+    for (; this.#published < this.#unpublished.length; this.#published++) {
+      if (performance.now() > end) return false;
+      const client = this.#unpublished[this.#published];
+      if (client?.isUnpublished) this.#serve(client);
+    }
+    this.#unpublished = [];
+    this.#published = 0;
+    return true;
+  }
+
+  /** Publishes the validated clients. @returns the registry, and the changes since the previous one */
+  publish(
+    keys: KeyRing,
+    parts: RegistryParts,
+  ): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
+    this.serveUntil(Infinity);
+    const before = this.#registry;
+    const isSame = keys === before.keys && parts.resources === before.resources && parts.providers === before.providers;
+    if (this.#draft !== undefined || !isSame) this.#registry = this.#drafted().finish(keys, parts);
+    this.#draft = undefined;
+    return { registry: this.#registry, changes: this.#changes.splice(0) };
+  }
+
+  /** The state that the present registry serves or refuses of a client; undefined before its first publication. */
+  servedState(uid: string): ServedState | undefined {
+    const { generation, secretRevision } = this.#clients.get(uid) ?? {};
+    return generation === undefined ? undefined : { generation, secretRevision };
+  }
+
+  #mark(client: PublishedClient): void {
+    if (client.isUnpublished) return;
+    client.isUnpublished = true;
+    this.#unpublished.push(client);
+  }
+
+  #serve(known: PublishedClient): void {
+    const { validated, clientId, served: before } = known;
+    known.isUnpublished = false;
+    if (validated === undefined) return;
+    const { uid } = validated;
+    const key = objectKey(validated);
+    const isFirst = known.generation === undefined;
+    const isAlone = this.#set.faultsAmongAll(key).length === 0;
+    const client = isAlone ? known.client : undefined;
+    if (isRefused(known)) this.#refused--;
+    known.served = client;
+    known.generation = validated.generation;
+    known.secretRevision = known.verifiers?.revision;
+    if (isRefused(known)) this.#refused++;
+    if (client !== before) {
+      if (client === undefined) this.#drafted().remove(uid);
+      else this.#drafted().put(client);
+    }
+    if (client === undefined) {
+      const reason = isAlone ? known.reason : reasonOf(this.#set.verdict(key));
+      this.#refusals.put(uid, clientId, reason);
+      if (before !== undefined || isFirst) this.#changes.push({ clientId, kind: 'refused', reason });
+      return;
+    }
+    this.#refusals.delete(uid);
+    if (before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
+  }
+
+  #drafted(): RegistryDraft {
+    this.#draft ??= this.#registry.draft();
+    return this.#draft;
+  }
+}
+
+function unpublished(source: Source): PublishedClient {
+  return {
+    source,
+    validated: undefined,
+    verifiers: undefined,
+    clientId: '',
+    client: undefined,
+    reason: '',
+    isUnpublished: false,
+    served: undefined,
+    generation: undefined,
+    secretRevision: undefined,
+  };
+}
+
+/** Whether it is published as refused. */
+function isRefused({ generation, served }: PublishedClient): boolean {
+  return generation !== undefined && served === undefined;
+}
+
+/** The facts of a process that reads no object of a tenant: what the controller stored. */
+function factsOf(verifiers: ClientVerifiers | undefined, now: number): ClientFacts {
+  return {
+    secret: () => 'withheld',
+    configMap: () => 'withheld',
+    // Of the accounts that exist.
+    serviceAccountUid: (_, name) =>
+      verifiers?.serviceAccounts?.find((account) => account.name === name)?.uid ?? 'withheld',
+    verifiersOf: () => (verifiers === undefined ? [] : livingVerifiers(verifiers, now)),
+    jwksOf: () => verifiers?.jwks,
+    programmed: PROGRAMMED,
+  };
+}
+
+/** The reason of the condition `Ready`. */
+function reasonOf({ conditions }: Pick<ClientVerdict, 'conditions'>): string {
+  return conditions.at(-1)?.reason ?? 'Pending';
+}
+
+/** Whether the same verifiers may give another client later. */
+function hasExpiry(verifiers: ClientVerifiers | undefined): boolean {
+  return verifiers?.verifiers.some(({ expiresAt }) => expiresAt !== undefined) ?? false;
+}
