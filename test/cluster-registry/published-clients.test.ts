@@ -314,4 +314,52 @@ describe('the admitted clients', () => {
     add(object('one', { className: 'another' }));
     expect([ids(), clients.refused]).toEqual([[], 0]);
   });
+
+  it('given two with one id → the younger is refused as long as the other is there, and says so once', () => {
+    policies = [
+      policyOf(
+        CLIENT_POLICY.ignore.parse({
+          apiVersion: 'grantry.dev/v1alpha1',
+          kind: 'ClientPolicy',
+          metadata: { name: 'shared-id' },
+          spec: {
+            namespaceSelector: {},
+            allow: { scopes: ['**'], grantTypes: ['client_credentials'], clientIds: ['shop'] },
+          },
+        }),
+      ),
+    ];
+    const younger = { creationTimestamp: '2026-01-02T00:00:00Z' };
+    const refused = { clientId: 'shop', kind: 'refused', reason: 'ClientIdConflict' };
+    expect(add(object('one', { clientId: 'shop' })).changes).toEqual([{ clientId: 'shop', kind: 'accepted' }]);
+    expect(add(object('two', { clientId: 'shop' }, younger)).changes).toEqual([refused]);
+    // Refused as before: no other line of the audit stream.
+    expect(add(object('two', { clientId: 'shop' }, { ...younger, generation: 2 })).changes).toEqual([]);
+    expect(serve().registry.refused.reasonOf('shop')).toBe('ClientIdConflict');
+    clients.delete('uid-one');
+    const removed = { clientId: 'shop', kind: 'removed' };
+    expect(serve().changes).toEqual([removed, { clientId: 'shop', kind: 'accepted' }]);
+    expect(serve().registry.find('shop')?.name).toBe('two');
+  });
+
+  it('given one that is deleted before it is published → is not served', () => {
+    withSecret('uid-one');
+    clients.put(object('one'));
+    clients.validate('uid-one');
+    clients.delete('uid-one');
+    const { registry, changes } = serve();
+    expect([registry.size, changes]).toEqual([0, [{ clientId: 'team.one', kind: 'removed' }]]);
+  });
+
+  it('given a generation that is not validated yet → the state of the one before', () => {
+    add(object('one'));
+    clients.put(object('one', { displayName: 'One' }, { generation: 2 }));
+    withSecret('uid-one', undefined, 2);
+    expect(serve().registry.find('team.one')?.displayName).toBe('team.one');
+    expect(clients.servedState('uid-one')).toEqual({ generation: 1, secretRevision: 1 });
+    clients.validate('uid-one');
+    clients.put(object('one', {}, { generation: 3 }));
+    expect(serve().registry.find('team.one')?.displayName).toBe('One');
+    expect(clients.servedState('uid-one')?.generation).toBe(2);
+  });
 });
