@@ -251,7 +251,7 @@ function hasSecret(uid: string): boolean {
   return !uid.startsWith('uid-4');
 }
 
-/** The fields of a client in a form that is compared: those of a served one are getters. */
+/** The fields of a client in a form that is compared: its verifiers may be of another class of bytes. */
 function fieldsOf(client: Client, fields: readonly (keyof Client)[] = []): object {
   const secretVerifiers = client.secretVerifiers.map((verifier) => Buffer.from(verifier).toString('hex'));
   return { ...Object.fromEntries(fields.map((field) => [field, client[field]])), secretVerifiers };
