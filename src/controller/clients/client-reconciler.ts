@@ -143,7 +143,7 @@ export class ClientReconciler {
       if (!this.#options.lastUsedRate.tryTake()) return earliest(requeueAfter, LAST_USED_RETRY_MILLISECONDS);
     }
     const conditions = [...verdict.conditions, ...(report.grants ? [report.grants] : [])];
-    if (await this.#statuses.report(object, status, conditions)) this.#recordAcquiredId(object, verdict);
+    await this.#statuses.report(object, status, conditions, () => this.#recordAcquiredId(object, verdict));
     return requeueAfter;
   }
 

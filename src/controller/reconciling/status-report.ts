@@ -34,13 +34,19 @@ export class StatusReport {
    * @param object as the cache of the watch has it, the very object: the write is pinned to its version. What the watch has
    * still to deliver is reconciled when it comes, so no write is repeated
    * @param conditions that Events are about, `Ready` among them
-   * @returns whether the object has the status now; not where the cache is stale or the object is deleted
+   * @param onCurrent called before the Events, once the object has the status; not where the cache is stale or the object
+   * is deleted
    */
-  async report(object: KubernetesObject, status: object, conditions: readonly Condition[]): Promise<boolean> {
-    if (isSameStatus(status, object.status)) return true;
-    if (this.#replaced.has(object) || !(await this.#write(object, status))) return false;
-    this.#recordEvents(object, conditions);
-    return true;
+  async report(
+    object: KubernetesObject,
+    status: object,
+    conditions: readonly Condition[],
+    onCurrent: () => void = () => {},
+  ): Promise<void> {
+    const isSame = isSameStatus(status, object.status);
+    if (!isSame && (this.#replaced.has(object) || !(await this.#write(object, status)))) return;
+    onCurrent();
+    if (!isSame) this.#recordEvents(object, conditions);
   }
 
   async #write(object: KubernetesObject, status: object): Promise<boolean> {

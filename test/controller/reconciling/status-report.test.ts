@@ -46,11 +46,28 @@ function reportOver(answer: (written: NewObject) => KubernetesObject | Kubernete
   return { sent, recorded, reports: new StatusReport({ api, record }, OAUTH_CLIENTS) };
 }
 
+/** Whether the object has the status then. */
+async function isCurrent(
+  { reports, recorded }: ReturnType<typeof reportOver>,
+  object: KubernetesObject,
+  status: object,
+  statuses: Statuses,
+): Promise<boolean> {
+  let calls = 0;
+  const before = recorded.length;
+  await reports.report(object, status, conditions(statuses), () => {
+    calls++;
+    // What follows from the status is recorded before its Events.
+    expect(recorded).toHaveLength(before);
+  });
+  return calls === 1;
+}
+
 /** @param answers of the API server, one for each write */
 function writesThatMeet(...answers: readonly (KubernetesObject | KubernetesError)[]) {
   const over = reportOver(() => answers[over.sent.length - 1] ?? refusal(500, 'InternalError'));
   const status = { observedGeneration: 1 };
-  return { ...over, write: (object: KubernetesObject) => over.reports.report(object, status, conditions(REFUSED)) };
+  return { ...over, write: (object: KubernetesObject) => isCurrent(over, object, status, REFUSED) };
 }
 
 describe('a status', () => {
@@ -107,7 +124,7 @@ async function eventsOf([first = NEW, ...written]: readonly Statuses[], uid = 'u
     const object = version(`${index}`, uid, { conditions: conditions(before) });
     // Another field differs each time: the status is written.
     const status = { observedGeneration: index, conditions: conditions(statuses) };
-    expect(await over.reports.report(object, status, conditions(statuses))).toBe(true);
+    expect(await isCurrent(over, object, status, statuses)).toBe(true);
     before = statuses;
   }
   return over.recorded;
