@@ -6,10 +6,10 @@ import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Session } from '../src/oauth/ports/login-stores.ts';
 import type { NewVouchedRecord } from '../src/oauth/ports/person-store.ts';
 import type { Stores } from '../src/oauth/ports/ports.ts';
+import { sealedStores } from '../src/oauth/sealed-stores/sealed-stores.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
 import { shardOfPerson } from '../src/oauth/values/shard.ts';
-import { authenticStores } from '../src/processes/token-server/authentic-stores.ts';
 import { connectRedis } from '../src/redis/connection/connection.ts';
 import { RedisKeys } from '../src/redis/connection/keys.ts';
 import { parseRedisUrl } from '../src/redis/link/redis-url.ts';
@@ -63,7 +63,7 @@ export async function openGrantryState(redisUrl: string): Promise<GrantryState> 
   const connection = connectRedis({ target: parseRedisUrl(redisUrl) });
   await connection.ready(5000);
   const madeWith = { issuer: ISSUER, peppers: [Buffer.from(PEPPER)] as const };
-  const stores = authenticStores(redisStores({ connection, keys: new RedisKeys('grantry:') }), {
+  const stores = sealedStores(redisStores({ connection, keys: new RedisKeys('grantry:') }), {
     macs: new RecordMacs(madeWith),
     onForged: (kind) => {
       throw new Error(`a ${kind} of this run is forged`);

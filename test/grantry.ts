@@ -23,6 +23,7 @@ import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } fro
 import { Registry, type RegistryRef } from '../src/oauth/registry/registry.ts';
 import type { Resource } from '../src/oauth/registry/resource.ts';
 import { Resources } from '../src/oauth/registry/resources.ts';
+import { sealedStores } from '../src/oauth/sealed-stores/sealed-stores.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
 import { RecordMacs } from '../src/oauth/tokens/record-macs.ts';
 import type { VerificationKey } from '../src/oauth/values/jwk.ts';
@@ -31,7 +32,6 @@ import type { FetchSettings } from '../src/processes/config/fetch-config.ts';
 import type { MtlsSettings } from '../src/processes/config/mtls-config.ts';
 import { createLog } from '../src/processes/log/log.ts';
 import { MutualTls } from '../src/processes/mutual-tls/mutual-tls.ts';
-import { authenticStores } from '../src/processes/token-server/authentic-stores.ts';
 import type { ClientUsage } from '../src/processes/token-server/client-usage.ts';
 import { assembleTokenServer, type TokenServer } from '../src/processes/token-server/token-server.ts';
 import type { UsersSecretsState } from '../src/processes/token-server/token-server-options.ts';
@@ -354,7 +354,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
   const adminUrl = (path: string) => `http://127.0.0.1:${adminPort}${path}`;
   const url = (path: string) => `http://127.0.0.1:${port}${new URL(issuer).pathname.replace(/\/$/, '')}${path}`;
   const handles = new Handles({ issuer, peppers: [pepper], random });
-  const authentic = authenticStores(stores, {
+  const authentic = sealedStores(stores, {
     macs: new RecordMacs({ issuer, peppers: [pepper] }),
     onForged: () => {},
   });

@@ -46,6 +46,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
     'client-auth': ['ports', 'values', 'registry', 'limits', 'client-certificates'],
     access: ['ports', 'values', 'registry', 'client-auth'],
     tokens: ['ports', 'values', 'registry', 'access'],
+    'sealed-stores': ['ports', 'access', 'tokens'],
     grants: ['ports', 'values', 'registry', 'client-auth', 'access', 'tokens', 'limits'],
     endpoints: [
       'ports',

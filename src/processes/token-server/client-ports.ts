@@ -2,6 +2,7 @@
 // certificates.
 
 import { accountEndpoints } from '../../http/account/account-endpoints.ts';
+import { measuredStores } from '../../http/metrics/measured-stores.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import { type CertificateSource, NO_CERTIFICATES, socketCertificates } from '../../http/mtls/certificate-source.ts';
 import { AuthenticationLimit, UNLIMITED_AUTHENTICATION } from '../../http/protocol/authentication-limit.ts';
@@ -32,6 +33,7 @@ import { RevocationEndpoint } from '../../oauth/endpoints/revocation.ts';
 import { TokenEndpoint } from '../../oauth/endpoints/token-endpoint.ts';
 import { UserinfoEndpoint } from '../../oauth/endpoints/userinfo.ts';
 import { GRANT_TYPES } from '../../oauth/grants/index.ts';
+import { UseRecorder } from '../../oauth/grants/use-recorder.ts';
 import { NamespaceState } from '../../oauth/limits/namespace-state.ts';
 import { PersonRate } from '../../oauth/limits/person-rate.ts';
 import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
@@ -40,6 +42,7 @@ import type { People, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { KeyRing } from '../../oauth/registry/keys.ts';
+import { sealedStores } from '../../oauth/sealed-stores/sealed-stores.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
 import { IdTokens } from '../../oauth/tokens/id-tokens.ts';
 import { LogoutTokens } from '../../oauth/tokens/logout-tokens.ts';
@@ -47,11 +50,8 @@ import { RecordMacs } from '../../oauth/tokens/record-macs.ts';
 import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import { RecentValues } from '../../oauth/values/recent-values.ts';
-import { authenticStores } from './authentic-stores.ts';
 import { assembleKeySets, guardedFetch } from './key-sets.ts';
 import { LogoutDelivery } from './logout-delivery.ts';
-import { measuredStores } from './measured-stores.ts';
-import { NotedUses } from './noted-uses.ts';
 import { SessionLogouts } from './session-logouts.ts';
 import { assembleSignIn } from './sign-in.ts';
 import type { TokenServerOptions } from './token-server-options.ts';
@@ -129,7 +129,7 @@ function omittedGroups({ usage, clock, log }: TokenServerOptions, metrics: Metri
 export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: Metrics): ClientPorts {
   const { settings, registry, clock, random, peppers, clusterIssuer, mutualTls, brand } = options;
   const { issuer, rateLimits } = settings;
-  const stores = authenticStores(measuredStores(options.stores, metrics), {
+  const stores = sealedStores(measuredStores(options.stores, metrics), {
     macs: new RecordMacs({ issuer, peppers }),
     onForged: (kind, grantId) => audit.record({ type: 'state_forged', reason: kind, grantId }),
   });
@@ -199,7 +199,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
       mtlsUrl: mutualTls?.settings.url,
     });
   const idTokens = new IdTokens({ issuer, clock, random, endOfTick: setImmediate });
-  const tokenAudit = new NotedUses({ audit, uses: stores.uses, registry, clock, log: options.log });
+  const tokenAudit = new UseRecorder({ audit, uses: stores.uses, registry, clock, log: options.log });
   const token = new TokenEndpoint({ ...protocol, audit: tokenAudit, idTokens, proofs: proofsAt('/token') });
   const revocation = new RevocationEndpoint(protocol);
   const introspection = new IntrospectionEndpoint(protocol);

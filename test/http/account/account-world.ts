@@ -9,8 +9,8 @@ import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { NewSession } from '../../../src/oauth/ports/login-stores.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Resource } from '../../../src/oauth/registry/resource.ts';
+import { sealedStores } from '../../../src/oauth/sealed-stores/sealed-stores.ts';
 import { RecordMacs } from '../../../src/oauth/tokens/record-macs.ts';
-import { authenticStores } from '../../../src/processes/token-server/authentic-stores.ts';
 import { answerIn } from '../../clients/person.ts';
 import { sampleSession } from '../../contracts/sample-grants.ts';
 import { type Grantry, type LogLine, PKCE, startGrantry, type TestClient, TestClock } from '../../grantry.ts';
@@ -111,7 +111,7 @@ export async function anAccountWorld(options: AccountWorldOptions = {}): Promise
     browser: (userAgent) => new AccountBrowser(one, userAgent),
     async beginSessions(count) {
       const macs = new RecordMacs({ issuer, peppers: [pepper] });
-      const { sessions } = authenticStores(stores, { macs, onForged: () => {} });
+      const { sessions } = sealedStores(stores, { macs, onForged: () => {} });
       for (let begun = 0; begun < count; begun++) {
         clock.advance(1);
         const subject = 'usr__opn0Ky1LrfMdvbK8-HI2s';

@@ -4,8 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
+import { sealedStores } from '../../../src/oauth/sealed-stores/sealed-stores.ts';
 import { RecordMacs } from '../../../src/oauth/tokens/record-macs.ts';
-import { authenticStores } from '../../../src/processes/token-server/authentic-stores.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -36,7 +36,7 @@ describeRedis('state that another party has written', () => {
   const forged: string[] = [];
   /** The stores of a replica with these peppers. */
   const storesWith = (...peppers: readonly Uint8Array[]) =>
-    authenticStores(redisStores({ connection, keys }), {
+    sealedStores(redisStores({ connection, keys }), {
       macs: new RecordMacs({ issuer: ISSUER, peppers }),
       onForged: (kind) => forged.push(kind),
     });

@@ -1,8 +1,8 @@
 // Two sign-ins of one person in one millisecond, between which the provider's word changes: the record counts.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sealedStores } from '../../../src/oauth/sealed-stores/sealed-stores.ts';
 import { RecordMacs } from '../../../src/oauth/tokens/record-macs.ts';
-import { authenticStores } from '../../../src/processes/token-server/authentic-stores.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
@@ -22,7 +22,7 @@ describeRedis('two sign-ins at once', () => {
   });
   it('→ the record of the person counts', async () => {
     let forged = 0;
-    const stores = authenticStores(redisStores({ connection, keys: new RedisKeys('grantry:') }), {
+    const stores = sealedStores(redisStores({ connection, keys: new RedisKeys('grantry:') }), {
       macs: new RecordMacs({ issuer: 'https://i.example', peppers: [Buffer.alloc(32, 1)] }),
       onForged: () => {
         forged += 1;

@@ -1,9 +1,9 @@
 // A decorator of the stores that measures the duration of each call and counts each failure. It wraps any
 // implementation, so memory and Redis are measured alike, and it counts failures that callers handle without an error.
 
-import type { Metrics } from '../../http/metrics/metrics.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
+import type { Metrics } from './metrics.ts';
 
 /** Every action of every store; the compiler misses a new one here. */
 const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[Name], true>> } = {

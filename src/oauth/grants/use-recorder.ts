@@ -2,18 +2,18 @@
 // of it reaches a client.
 
 import type { Logger } from 'pino';
-import type { Audit, AuditEvent } from '../../oauth/ports/audit.ts';
-import { StoreUnavailableError } from '../../oauth/ports/error.ts';
-import { describeFault } from '../../oauth/ports/fault.ts';
-import { USE_INTERVAL, type UseStore } from '../../oauth/ports/login-stores.ts';
-import type { Clock } from '../../oauth/ports/ports.ts';
-import type { RegistryRef } from '../../oauth/registry/registry.ts';
-import { RecentValues } from '../../oauth/values/recent-values.ts';
+import type { Audit, AuditEvent } from '../ports/audit.ts';
+import { StoreUnavailableError } from '../ports/error.ts';
+import { describeFault } from '../ports/fault.ts';
+import { USE_INTERVAL, type UseStore } from '../ports/login-stores.ts';
+import type { Clock } from '../ports/ports.ts';
+import type { RegistryRef } from '../registry/registry.ts';
+import { RecentValues } from '../values/recent-values.ts';
 
 /** Pairs of a person and a client whose last noted use this replica remembers; the store judges the uses of others. */
 const MIN_REMEMBERED = 20_000;
 
-export interface NotedUsesParts {
+export interface UseRecorderOptions {
   readonly audit: Audit;
   readonly uses: Pick<UseStore, 'note'>;
   readonly registry: RegistryRef;
@@ -22,12 +22,12 @@ export interface NotedUsesParts {
 }
 
 /** An audit stream that notes the uses among what it records. */
-export class NotedUses implements Audit {
-  readonly #parts: NotedUsesParts;
+export class UseRecorder implements Audit {
+  readonly #parts: UseRecorderOptions;
   /** When this replica last noted a use, by subject and client uid. */
   readonly #notedAt = new RecentValues<number>(MIN_REMEMBERED);
 
-  constructor(parts: NotedUsesParts) {
+  constructor(parts: UseRecorderOptions) {
     this.#parts = parts;
   }
 

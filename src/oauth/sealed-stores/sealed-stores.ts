@@ -1,6 +1,6 @@
 // A decorator of the stores that seals what they keep about people and tokens with a MAC, and treats a record without a
 // right one as gone. `oauth/tokens/record-macs.ts` makes and checks the MACs; which fields each covers stands here, and in
-// `authentic-grants.ts`.
+// `sealed-grants.ts`.
 
 import type {
   Consent,
@@ -10,22 +10,22 @@ import type {
   OpenidRequest,
   Session,
   SessionStore,
-} from '../../oauth/ports/login-stores.ts';
-import type { LogoutStore, OwedLogout } from '../../oauth/ports/logout-store.ts';
-import type { PersonStore, VouchedRecord } from '../../oauth/ports/person-store.ts';
-import type { Stores } from '../../oauth/ports/ports.ts';
-import type { RecordFields, RecordKind, RecordMacs } from '../../oauth/tokens/record-macs.ts';
-import { authenticAccessTokens, authenticGrants, loginFields } from './authentic-grants.ts';
+} from '../ports/login-stores.ts';
+import type { LogoutStore, OwedLogout } from '../ports/logout-store.ts';
+import type { PersonStore, VouchedRecord } from '../ports/person-store.ts';
+import type { Stores } from '../ports/ports.ts';
+import type { RecordFields, RecordKind, RecordMacs } from '../tokens/record-macs.ts';
+import { loginFields, sealedAccessTokens, sealedGrants } from './sealed-grants.ts';
 import { present, type Seals } from './seals.ts';
 
-export interface AuthenticStoresOptions {
+export interface SealedStoresOptions {
   readonly macs: RecordMacs;
   /** Called for each record whose MAC is missing or wrong. @param grantId where the record names a grant */
   readonly onForged: (kind: RecordKind, grantId?: string) => void;
 }
 
 /** The same stores, for which only records count that a holder of a pepper has made. */
-export function authenticStores(stores: Stores, { macs, onForged }: AuthenticStoresOptions): Stores {
+export function sealedStores(stores: Stores, { macs, onForged }: SealedStoresOptions): Stores {
   const seals: Seals = {
     make: (kind, fields) => macs.make(kind, fields),
     report: onForged,
@@ -38,13 +38,13 @@ export function authenticStores(stores: Stores, { macs, onForged }: AuthenticSto
   };
   return {
     ...stores,
-    grants: authenticGrants(stores.grants, seals),
-    accessTokens: authenticAccessTokens(stores.accessTokens, seals),
-    persons: authenticPersons(stores.persons, seals),
-    sessions: authenticSessions(stores.sessions, seals),
-    logouts: authenticLogouts(stores.logouts, seals),
-    interactions: authenticInteractions(stores.interactions, seals),
-    consents: authenticConsents(stores.consents, seals),
+    grants: sealedGrants(stores.grants, seals),
+    accessTokens: sealedAccessTokens(stores.accessTokens, seals),
+    persons: sealedPersons(stores.persons, seals),
+    sessions: sealedSessions(stores.sessions, seals),
+    logouts: sealedLogouts(stores.logouts, seals),
+    interactions: sealedInteractions(stores.interactions, seals),
+    consents: sealedConsents(stores.consents, seals),
   };
 }
 
@@ -69,7 +69,7 @@ function optionalSessionFields({ address, browser, provider, upstreamAuthTime }:
   return address === undefined ? [] : [address, browser];
 }
 
-function authenticSessions(store: SessionStore, seals: Seals): SessionStore {
+function sealedSessions(store: SessionStore, seals: Seals): SessionStore {
   const isAuthentic = (session: Session) => seals.check(session.mac, 'session', sessionFields(session));
   return {
     async create(begun, credential, succeeds) {
@@ -103,7 +103,7 @@ function personFields(record: VouchedRecord): RecordFields {
   return [...always, ...present(record.unverifiedEmail)];
 }
 
-function authenticPersons(store: PersonStore, seals: Seals): PersonStore {
+function sealedPersons(store: PersonStore, seals: Seals): PersonStore {
   return {
     async remember(record, lifetime) {
       const noted = await store.remember(record, lifetime);
@@ -123,7 +123,7 @@ function authenticPersons(store: PersonStore, seals: Seals): PersonStore {
 }
 
 /** A notice that no session owes is settled: a party that writes to the store must not get a logout token signed. */
-function authenticLogouts(store: LogoutStore, seals: Seals): LogoutStore {
+function sealedLogouts(store: LogoutStore, seals: Seals): LogoutStore {
   return {
     async list(shard, limit) {
       const authentic: OwedLogout[] = [];
@@ -165,7 +165,7 @@ function openidFields({ nonce, prompt, maxAge, loginHint, subject }: OpenidReque
   return [nonce, prompt, maxAge, loginHint, subject];
 }
 
-function authenticInteractions(store: InteractionStore, seals: Seals): InteractionStore {
+function sealedInteractions(store: InteractionStore, seals: Seals): InteractionStore {
   const decisionFields = (interactionId: string, sessionId: string, decision: string): RecordFields => [
     interactionId,
     sessionId,
@@ -201,7 +201,7 @@ function authenticInteractions(store: InteractionStore, seals: Seals): Interacti
 const MARK = '"';
 
 /** A scope without a right MAC is not reported: a consent may outlive the pepper of its MAC, and the person decides again. */
-function authenticConsents(store: ConsentStore, seals: Seals): ConsentStore {
+function sealedConsents(store: ConsentStore, seals: Seals): ConsentStore {
   const fields = (subject: string, clientUid: string, audience: string, scope: string) => [
     subject,
     clientUid,

@@ -1,16 +1,16 @@
 // Which tokens are noted as uses, and how often the store is asked.
 
 import { describe, expect, it } from 'vitest';
+import { UseRecorder } from '../../../src/oauth/grants/use-recorder.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import { USE_INTERVAL } from '../../../src/oauth/ports/login-stores.ts';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
 import { Registry } from '../../../src/oauth/registry/registry.ts';
 import { createLog } from '../../../src/processes/log/log.ts';
-import { NotedUses } from '../../../src/processes/token-server/noted-uses.ts';
 import { TestClock } from '../../grantry.ts';
-import { aClient } from '../../oauth/a-client.ts';
 import { until } from '../../until.ts';
+import { aClient } from '../a-client.ts';
 
 const SHOP = aClient({ uid: 'uid-of-shop', clientId: 'shop.web' });
 const REFRESHED: AuditEvent = { type: 'token.refreshed', clientId: 'shop.web', subject: 'usr_alice', grantId: '007.x' };
@@ -21,7 +21,7 @@ function aWorld(note: (subject: string, clientUid: string) => Promise<void> = as
   const recorded: AuditEvent[] = [];
   const noted: string[] = [];
   const lines: string[] = [];
-  const uses = new NotedUses({
+  const uses = new UseRecorder({
     audit: { record: (event) => void recorded.push(event) },
     uses: {
       note: (subject, clientUid) => {

@@ -1,6 +1,6 @@
 // The stores of grants and of opaque access tokens, for which only records count that a holder of a pepper has made.
 
-import { cappedExpiry } from '../../oauth/access/access.ts';
+import { cappedExpiry } from '../access/access.ts';
 import type {
   AudienceRules,
   Grant,
@@ -8,10 +8,10 @@ import type {
   OpenidLogin,
   RedeemRequest,
   RotateRequest,
-} from '../../oauth/ports/grant-store.ts';
-import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
-import type { AccessTokenStore, NewAccessToken, StoredAccessToken } from '../../oauth/ports/token-stores.ts';
-import type { RecordFields } from '../../oauth/tokens/record-macs.ts';
+} from '../ports/grant-store.ts';
+import type { OwedLogout } from '../ports/logout-store.ts';
+import type { AccessTokenStore, NewAccessToken, StoredAccessToken } from '../ports/token-stores.ts';
+import type { RecordFields } from '../tokens/record-macs.ts';
 import { present, type Seals } from './seals.ts';
 
 function grantFields(grant: Grant): RecordFields {
@@ -38,7 +38,7 @@ function optionalGrantFields({ confirmation, openid, upstreamAuthTime }: Grant):
 }
 
 /** The same grants. */
-export function authenticGrants(store: GrantStore, seals: Seals): GrantStore {
+export function sealedGrants(store: GrantStore, seals: Seals): GrantStore {
   const isAuthentic = (grant: Grant) => seals.check(grant.mac, 'grant', grantFields(grant), grant.grantId);
   const isOf = (subject: string, grant: Grant) => {
     if (subject !== grant.subject) seals.report('grant', grant.grantId);
@@ -130,7 +130,7 @@ function storedTokenFields(token: StoredAccessToken): RecordFields {
 }
 
 /** The same access tokens. */
-export function authenticAccessTokens(store: AccessTokenStore, seals: Seals): AccessTokenStore {
+export function sealedAccessTokens(store: AccessTokenStore, seals: Seals): AccessTokenStore {
   return {
     write: (token) => store.write({ ...token, mac: seals.make('access_token', storedTokenFields(token)) }),
     async read(tokenId) {

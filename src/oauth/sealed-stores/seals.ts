@@ -1,6 +1,6 @@
 // The MACs of records as the stores need them: made, and judged.
 
-import type { RecordFields, RecordKind } from '../../oauth/tokens/record-macs.ts';
+import type { RecordFields, RecordKind } from '../tokens/record-macs.ts';
 
 /** Made once of the peppers. */
 export interface Seals {
