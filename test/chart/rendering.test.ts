@@ -1,5 +1,5 @@
-// What Helm makes of the chart, for each values file of charts/grantry/ci. The whole renderings lie in golden/; after a
-// wanted change: `vitest run --project chart -u`.
+// What Helm makes of the chart, for each values file of charts/grantry/ci. golden/ has the rendering of the least values in full,
+// and of the others a diff against it; after a wanted change: `vitest run --project chart -u`.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,11 +10,14 @@ import { REDIS_SECRET } from '../../src/admission/references/secret-parts.ts';
 import { readSettings, variableReference } from '../../src/processes/config/config.ts';
 import type { Manifest } from '../cluster/setup/cluster.ts';
 import { endProcesses, post, startDev } from '../processes/grantry-process.ts';
+import { diffOf, patched } from './golden-files.ts';
 import { CHART, CI_VALUES, HELMS, helm, MINIMAL, manifests, render, template } from './helm.ts';
 
 afterEach(endProcesses);
 
 const CRDS = join(import.meta.dirname, '../../crds');
+const GOLDEN = join(import.meta.dirname, 'golden');
+const BASE = 'minimal';
 const LONGEST_RELEASE = 'abcdefghij-abcdefghij-abcdefghij-abcdefghij-abcdefghi';
 
 /** Pod templates and pods, with the kind and name of what holds them. */
@@ -105,7 +108,21 @@ async function notes(args: readonly string[]): Promise<string> {
   return output.slice(output.indexOf('NOTES:'));
 }
 
+/** The CRDs are copies, which test/chart-files.test.ts checks. */
+function withoutCrds(rendering: string): string {
+  return rendering
+    .split(/^---\n/m)
+    .filter((document) => !document.includes('kind: CustomResourceDefinition'))
+    .join('---\n');
+}
+
 const ofKind = (objects: readonly Manifest[], kind: string) => objects.filter((object) => object.kind === kind);
+
+let base: string;
+
+beforeAll(async () => {
+  base = withoutCrds(await template(['--values', CI_VALUES[BASE] ?? '']));
+});
 
 describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (show, file) => {
   let rendered: string;
@@ -121,9 +138,11 @@ describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (sh
 
   it('is rendered alike by every Helm, as golden/ has it', async () => {
     expect((await template(['--values', file], { name: 'helm-4.1' })) === rendered).toBe(true);
-    // The CRDs are copies, which test/chart-files.test.ts checks.
-    const own = rendered.split(/^---\n/m).filter((document) => !document.includes('kind: CustomResourceDefinition'));
-    await expect(own.join('---\n')).toMatchFileSnapshot(`golden/${show}.yaml`);
+    const own = withoutCrds(rendered);
+    if (show === BASE) return await expect(own).toMatchFileSnapshot(join(GOLDEN, `${show}.yaml`));
+    const diff = diffOf(base, own, show);
+    expect(patched(base, diff)).toBe(own);
+    await expect(diff).toMatchFileSnapshot(join(GOLDEN, `${show}.diff`));
   });
 
   it('makes pods that Pod Security "restricted" admits, that have their share and that get no service links', async () => {
@@ -161,6 +180,11 @@ describe.each(Object.entries(CI_VALUES))('the chart with ci/%s-values.yaml', (sh
 });
 
 describe('the chart', () => {
+  it('has no golden file of values that are gone', () => {
+    const files = Object.keys(CI_VALUES).map((show) => `${show}.${show === BASE ? 'yaml' : 'diff'}`);
+    expect(files).toEqual(expect.arrayContaining(readdirSync(GOLDEN)));
+  });
+
   it('opens the admin port of each pod to peers that are named, and to no others', async () => {
     const peers = [{ podSelector: { matchLabels: { app: 'prometheus' } } }];
     for (const args of [[], ['--set-json', `networkPolicy.metricsFrom=${JSON.stringify(peers)}`]]) {
