@@ -4,10 +4,6 @@
 import { z } from 'zod';
 
 const DAY = 86_400_000;
-/** The most alerts in one report; the rest comes with the next one. */
-const ALERTS_PER_REPORT = 1000;
-/** The ids that every replica accepts: one invalid id in a request would keep all replicas from receiving any. */
-const ALERT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** A DNS subdomain name. */
 const SECRET_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
@@ -26,7 +22,6 @@ export function replicaReportSchema(now: number) {
     .transform((text) => Date.parse(text));
   // A replica of an earlier version reports no generation.
   const denial = z.object({ reason: z.string(), generation: z.int().optional(), count: z.int(), lastTime: time });
-  const id = z.string().regex(ALERT_ID);
   return z.object({
     cursor: z.string(),
     lastUsed: z.record(z.string(), day),
@@ -47,7 +42,6 @@ export function replicaReportSchema(now: number) {
       .record(z.string(), z.object({ name: z.string().regex(SECRET_NAME), message: z.string().regex(USERS_MESSAGE) }))
       .optional(),
     denied: z.record(z.string(), z.array(denial)),
-    alerts: z.array(z.object({ id, type: z.string(), clientUid: z.string(), time })).max(ALERTS_PER_REPORT),
   });
 }
 

@@ -1,5 +1,5 @@
 // Polls every replica every few seconds for its report: when clients were last used, which requests were denied, and
-// alerts. This is the only path from a replica into the cluster; a replica itself writes nothing.
+// alerts, which come as denials do. This is the only path from a replica into the cluster; a replica itself writes nothing.
 
 import { sleep } from '../../kubernetes/api/sleep.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
@@ -11,7 +11,6 @@ import type { Replica, Replicas } from './replicas.ts';
 import { ReportedProviders } from './reported-providers.ts';
 import { ReportedUsers } from './reported-users.ts';
 import { type Notice, type Occurrence, StatusNotices } from './status-notices.ts';
-import { UnacknowledgedAlerts } from './unacknowledged-alerts.ts';
 
 const PERIOD_MILLISECONDS = 5000;
 /** The least time between two polls. */
@@ -19,8 +18,6 @@ const SHORTEST_PERIOD_MILLISECONDS = 100;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** A client that is still missing from the cache after this long does not exist. */
-const UNKNOWN_MILLISECONDS = 10 * MINUTE;
 
 /**
  * Refusals that only the client itself can cause, by authenticating or by its signature, with the reason of their
@@ -93,17 +90,8 @@ export class ReplicaReports {
     type: 'Denied',
     sentence: deniedSentence,
     pace: HOUR,
-    ttlAnchor: 'event-time',
   });
-  /**
-   * The TTL of an alert starts at its first report in status, so that one which was delayed for days is still shown.
-   */
-  readonly #alerts = new StatusNotices({
-    type: 'Alert',
-    sentence: alertSentence,
-    pace: MINUTE,
-    ttlAnchor: 'first-report',
-  });
+  readonly #alerts = new StatusNotices({ type: 'Alert', sentence: alertSentence, pace: MINUTE });
   readonly #lastUsed = new Map<string, string>();
   readonly #cursors = new Map<string, string>();
   /** By uid, then replica, then reason: the count of each replica. */
@@ -111,7 +99,6 @@ export class ReplicaReports {
   /** By uid, then reason: when the last of {@link EVENTS_ALONE} was. */
   readonly #lastEvents = new Map<string, Map<string, number>>();
   readonly #users: ReportedUsers;
-  readonly #unacknowledged = new UnacknowledgedAlerts();
   readonly #stopping = new AbortController();
   readonly #begun: number;
   #running: Promise<void> | undefined;
@@ -138,13 +125,11 @@ export class ReplicaReports {
   }
 
   /**
-   * The notices for the status of a client. Acknowledges the alerts in `before`.
+   * The notices for the status of a client.
    * @param before the status at the API server
    */
   notices(uid: string, generation: number, before: unknown): readonly Notice[] {
     const now = this.#options.clock.now();
-    const reported = this.#alerts.lastReported(generation, before);
-    if (reported !== undefined) this.#unacknowledged.markReported(uid, reported);
     return [this.#denied, this.#alerts].map((notices) => notices.of(uid, generation, before, now));
   }
 
@@ -153,7 +138,6 @@ export class ReplicaReports {
     for (const map of [this.#lastUsed, this.#counts, this.#lastEvents]) map.delete(uid);
     this.#denied.forget(uid);
     this.#alerts.forget(uid);
-    this.#unacknowledged.forget(uid);
   }
 
   async #run(): Promise<void> {
@@ -174,10 +158,7 @@ export class ReplicaReports {
     for (const url of this.#cursors.keys()) {
       if (!replicas.some((replica) => replica.url === url)) this.#forgetReplica(url);
     }
-    for (const uid of this.#unacknowledged.uids()) if (this.#options.clientOf(uid) === undefined) this.forget(uid);
-    const acknowledged = this.#unacknowledged.due();
-    const answers = await Promise.all(replicas.map((replica) => this.#pollOne(replica, acknowledged)));
-    if (answers.some((answer) => answer !== undefined)) this.#unacknowledged.acknowledged(acknowledged);
+    const answers = await Promise.all(replicas.map((replica) => this.#pollOne(replica)));
     for (const [index, { url }] of replicas.entries()) {
       const report = answers[index];
       if (report !== undefined) this.#ingest(url, report);
@@ -193,16 +174,16 @@ export class ReplicaReports {
     for (const [uid, counts] of this.#counts) if (counts.delete(url) && counts.size === 0) this.#counts.delete(uid);
   }
 
-  async #pollOne(replica: Replica, acknowledged: readonly string[]): Promise<ReplicaReport | undefined> {
+  async #pollOne(replica: Replica): Promise<ReplicaReport | undefined> {
     const now = this.#options.clock.now();
     const after = this.#cursors.get(replica.url);
-    const request = { ...(after !== undefined && { after }), ...(acknowledged.length > 0 && { acknowledged }) };
+    const request = { ...(after !== undefined && { after }) };
     const report = await this.#options.replicas.ask(replica, '/registry/report', request, replicaReportSchema(now));
     if (report !== undefined) this.#cursors.set(replica.url, report.cursor);
     return report;
   }
 
-  #ingest(replica: string, { lastUsed, denied, alerts }: ReplicaReport): void {
+  #ingest(replica: string, { lastUsed, denied }: ReplicaReport): void {
     const changed = new Set<KubernetesObject>();
     for (const [uid, day] of Object.entries(lastUsed)) {
       const client = this.#options.clientOf(uid);
@@ -214,10 +195,6 @@ export class ReplicaReports {
       const client = this.#options.clientOf(uid);
       if (client !== undefined && this.#ingestDenials(client, replica, denials)) changed.add(client);
     }
-    for (const alert of alerts) {
-      const client = this.#ingestAlert(alert);
-      if (client !== undefined) changed.add(client);
-    }
     for (const client of changed) this.#options.onChange(client);
   }
 
@@ -225,18 +202,28 @@ export class ReplicaReports {
   #ingestDenials(client: KubernetesObject, replica: string, denials: readonly Denial[]): boolean {
     const { uid, generation: present = 1 } = client.metadata;
     let isChanged = false;
-    for (const denial of denials) {
-      const { reason, generation, lastTime } = denial;
-      const word = DENIED.get(reason);
-      this.#recordAlone(client, reason, lastTime);
-      // A denial of an earlier or unknown generation may be fixed already. One ahead of the cache counts once that
-      // caught up.
-      if (word === undefined || generation === undefined || generation < present) continue;
+    for (const denial of denials.toSorted((one, other) => one.lastTime - other.lastTime)) {
+      const { reason: slug, generation, lastTime } = denial;
+      this.#recordAlone(client, slug, lastTime);
+      const alert = ALERTS.get(slug);
+      const reason = alert?.reason ?? DENIED.get(slug);
+      // One of an earlier or unknown generation may be fixed already. One ahead of the cache counts once that caught up.
+      if (reason === undefined || generation === undefined || generation < present) continue;
+      const notices = alert === undefined ? this.#denied : this.#alerts;
       const count = this.#countOfAll(uid, replica, denial);
-      if (!this.#denied.note(uid, { reason: word, count, lastTime }, generation)) continue;
+      if (!notices.note(uid, { reason, count, lastTime, generation })) continue;
       isChanged = true;
-      const note = `Requests of this client are refused: ${reason}.`;
-      this.#record(client, lastTime, { reason: word, action: 'Refuse', note });
+      if (alert === undefined) {
+        this.#record(client, lastTime, {
+          reason,
+          action: 'Refuse',
+          note: `Requests of this client are refused: ${slug}.`,
+        });
+      } else if (lastTime >= this.#begun || !notices.isReported(client.status, generation, lastTime)) {
+        // A former leader that wrote no status recorded no Event either.
+        const event = { type: 'Warning', reason, action: 'Revoke', note: alert.sentence, isAlert: true } as const;
+        this.#options.record({ regarding: client, ...event });
+      }
     }
     return isChanged;
   }
@@ -265,23 +252,6 @@ export class ReplicaReports {
     if (lastTime - (lastEvents.get(slug) ?? -HOUR) < HOUR) return;
     this.#lastEvents.set(uid, lastEvents.set(slug, lastTime));
     this.#record(client, lastTime, event);
-  }
-
-  #ingestAlert(alert: ReplicaReport['alerts'][number]): KubernetesObject | undefined {
-    const { id, type, clientUid, time: lastTime } = alert;
-    const kind = ALERTS.get(type);
-    const client = this.#options.clientOf(clientUid);
-    if (kind === undefined || client === undefined) {
-      // The cache has a new client by then; until then the alert comes with each report.
-      const isLost = kind === undefined || this.#options.clock.now() - lastTime > UNKNOWN_MILLISECONDS;
-      if (isLost) this.#unacknowledged.acknowledge(id);
-      return undefined;
-    }
-    if (!this.#unacknowledged.add(alert)) return undefined;
-    const { reason, sentence: note } = kind;
-    this.#options.record({ regarding: client, type: 'Warning', reason, action: 'Revoke', note, isAlert: true });
-    this.#alerts.note(clientUid, { reason, count: 1, lastTime });
-    return client;
   }
 
   /** Records an Event, unless a former leader did: a replica reports to a new leader everything since its own start. */

@@ -7,7 +7,7 @@ import type { Condition } from '../../admission/kinds/conditions.ts';
 import { conditionIn } from '../reconciling/status-conditions.ts';
 
 const HOUR = 3_600_000;
-/** How long a notice stays, from its TTL anchor. */
+/** How long a notice stays, from the last time. */
 const TTL_MILLISECONDS = 24 * HOUR;
 
 /** What replicas reported of a client for one reason. */
@@ -18,11 +18,8 @@ export interface Occurrence {
   readonly count: number;
   /** The last time, epoch milliseconds. */
   readonly lastTime: number;
-}
-
-interface Known extends Occurrence {
-  /** The generation it is about. Undefined: the present one of the client, until status reports it, however late. */
-  readonly generation: number | undefined;
+  /** The generation it is about. */
+  readonly generation: number;
 }
 
 interface Shown {
@@ -51,30 +48,23 @@ export interface StatusNoticesOptions {
   readonly sentence: (occurrence: Occurrence) => string;
   /** The shortest time between two changes in status. Milliseconds. */
   readonly pace: number;
-  /** Where the TTL starts: at the time of the event, or at its first report in status if that is later. */
-  readonly ttlAnchor: 'event-time' | 'first-report';
 }
 
 /** The notices of one type of condition, by uid of the client. */
 export class StatusNotices {
   readonly #options: StatusNoticesOptions;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, Occurrence>();
   readonly #shown = new Map<string, Shown>();
 
   constructor(options: StatusNoticesOptions) {
     this.#options = options;
   }
 
-  /**
-   * @param generation that it is about; undefined for one that must be reported whichever generation the client has by
-   * then
-   * @returns whether it is later than what is known
-   */
-  note(uid: string, occurrence: Occurrence, generation?: number): boolean {
+  /** @returns whether it is later than what is known */
+  note(uid: string, occurrence: Occurrence): boolean {
     const known = this.#known.get(uid);
-    const observed = { ...occurrence, generation };
-    if (known !== undefined && !isLater(observed, known)) return false;
-    this.#known.set(uid, observed);
+    if (known !== undefined && !isLater(occurrence, known)) return false;
+    this.#known.set(uid, occurrence);
     return true;
   }
 
@@ -83,29 +73,25 @@ export class StatusNotices {
     this.#shown.delete(uid);
   }
 
-  /**
-   * The last occurrence that a status reports for this generation; undefined when it reports none, or another
-   * generation.
-   */
-  lastReported(generation: number, status: unknown): number | undefined {
+  /** Whether a status reports what was at a time, or something later. */
+  isReported(status: unknown, generation: number, time: number): boolean {
     const reported = this.#shownIn(status);
-    return reported?.generation === generation ? reported.lastTime : undefined;
+    return reported?.generation === generation && reported.lastTime >= time;
   }
 
   /** @param before the present status */
   of(uid: string, generation: number, before: unknown, now: number): Notice {
     const { pace } = this.#options;
-    const reported = this.#shownIn(before);
-    let shown = this.#shown.get(uid) ?? reported;
+    let shown = this.#shown.get(uid) ?? this.#shownIn(before);
     if (shown !== undefined && (shown.generation !== generation || now >= shown.expiresAt)) shown = undefined;
-    const known = this.#bindToGeneration(uid, generation, reported);
+    const known = this.#known.get(uid);
     const isActive = known !== undefined && isCurrent(known, generation, now);
     const isNewer = isActive && known.lastTime > (shown?.lastTime ?? 0);
     const mayChange = shown === undefined || now - shown.at >= pace;
     if (isNewer && mayChange) {
       const { lastTime } = known;
       const condition = this.#condition(known, generation);
-      shown = { condition, generation, lastTime, at: now, expiresAt: this.#expiresAt(lastTime, now) };
+      shown = { condition, generation, lastTime, at: now, expiresAt: lastTime + TTL_MILLISECONDS };
     }
     if (shown === undefined) {
       this.#shown.delete(uid);
@@ -115,20 +101,7 @@ export class StatusNotices {
     return { condition: shown.condition, requeueAt: isNewer && !mayChange ? shown.at + pace : shown.expiresAt };
   }
 
-  /**
-   * Binds an occurrence to the present generation once status reports it for that one. A status of another generation
-   * does not bind it: it may have been written when the client had left that generation.
-   */
-  #bindToGeneration(uid: string, generation: number, reported: Shown | undefined): Known | undefined {
-    const known = this.#known.get(uid);
-    if (known === undefined || known.generation !== undefined || reported?.generation !== generation) return known;
-    if (reported.lastTime < known.lastTime) return known;
-    const bound = { ...known, generation };
-    this.#known.set(uid, bound);
-    return bound;
-  }
-
-  #condition(known: Known, observedGeneration: number): Condition {
+  #condition(known: Occurrence, observedGeneration: number): Condition {
     const { type, sentence } = this.#options;
     const { reason, lastTime } = known;
     const message = `${sentence(known)} The last time was ${new Date(lastTime).toISOString()}.`;
@@ -151,26 +124,15 @@ export class StatusNotices {
       message: String(message),
       observedGeneration: generation,
     };
-    const since = Date.parse(String(found.lastTransitionTime));
-    const reportedAt = Number.isNaN(since) ? lastTime : since;
-    return { condition, generation, lastTime, at: lastTime, expiresAt: this.#expiresAt(lastTime, reportedAt) };
-  }
-
-  #expiresAt(lastTime: number, reportedAt: number): number {
-    return (this.#options.ttlAnchor === 'first-report' ? Math.max(lastTime, reportedAt) : lastTime) + TTL_MILLISECONDS;
+    return { condition, generation, lastTime, at: lastTime, expiresAt: lastTime + TTL_MILLISECONDS };
   }
 }
 
-/**
- * Generations decide before times, as the clocks of replicas differ. What is bound to one was reported, the other not.
- */
-function isLater(one: Known, other: Known): boolean {
-  if (one.generation === undefined && other.generation !== undefined) return true;
-  const isComparable = one.generation !== undefined && other.generation !== undefined;
-  if (isComparable && one.generation !== other.generation) return one.generation > other.generation;
-  return one.lastTime > other.lastTime;
+/** Generations decide before times, as the clocks of replicas differ. */
+function isLater(one: Occurrence, other: Occurrence): boolean {
+  return one.generation === other.generation ? one.lastTime > other.lastTime : one.generation > other.generation;
 }
 
-function isCurrent({ generation, lastTime }: Known, present: number, now: number): boolean {
-  return generation === undefined || (generation === present && now - lastTime < TTL_MILLISECONDS);
+function isCurrent({ generation, lastTime }: Occurrence, present: number, now: number): boolean {
+  return generation === present && now - lastTime < TTL_MILLISECONDS;
 }

@@ -8,15 +8,15 @@ import type { Alert } from '../../oauth/ports/audit.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 
-/** The most uids, or ids of alerts, in one request. So many uids fit into the largest body; alerts have longer ids. */
+/** The most uids in one request. */
 export const IDS_PER_REQUEST = 1000;
 
-/** A uid, the id of an alert, or a cursor; all of them are much shorter than the limit. */
+/** A uid or a cursor; both are much shorter than the limit. */
 const id = z.string().regex(/^[\x21-\x7e]{1,128}$/);
-const ids = z.array(id).max(IDS_PER_REQUEST);
 
-const OBSERVED_REQUEST = z.strictObject({ uids: ids });
-const REPORT_REQUEST = z.strictObject({ after: id.optional(), acknowledged: ids.optional() });
+const OBSERVED_REQUEST = z.strictObject({ uids: z.array(id).max(IDS_PER_REQUEST) });
+// Not strict: a controller of an earlier version acknowledges alerts.
+const REPORT_REQUEST = z.object({ after: id.optional() });
 
 /** `POST /registry/observed`: the uids of the OAuthClients and ProtectedResources that the controller asks about. */
 export type ObservedRequest = z.infer<typeof OBSERVED_REQUEST>;
@@ -40,7 +40,7 @@ export interface ObservedClient {
 
 /**
  * `POST /registry/report`. `after`: the cursor of this replica's last answer; absent, or one of a former process:
- * everything. `acknowledged`: ids of alerts that no replica needs to report again.
+ * everything.
  */
 export type ReportRequest = z.infer<typeof REPORT_REQUEST>;
 
@@ -50,14 +50,14 @@ export interface ReportAnswer {
   readonly cursor: string;
   /** By uid: the day (`2026-01-31`, UTC) on which a client last got a token. */
   readonly lastUsed: Readonly<Record<string, string>>;
-  /** By uid: each reason why requests of a client were refused, or answered without groups. */
+  /** By uid: each reason why requests of a client were refused, or answered without groups, and each type of alert. */
   readonly denied: Readonly<Record<string, readonly Denial[]>>;
   /** By uid: every IdentityProvider that it has judged, whether people can sign in by it or not. */
   readonly providers: Readonly<Record<string, ProviderReport>>;
   /** By uid: every Secret with users that does not count, or not as a whole. */
   readonly users: Readonly<Record<string, UsersReport>>;
-  /** Alerts that no controller has acknowledged, of all replicas; empty while Redis does not answer. */
-  readonly alerts: readonly ReportedAlert[];
+  /** A controller of an earlier version reads no report without it. */
+  readonly alerts: readonly [];
 }
 
 export interface ProviderReport {
@@ -82,7 +82,8 @@ export interface UsersReport {
 export interface Denial {
   /**
    * All come from the client itself, which has authenticated or signed what is refused, but two, which may cost no status
-   * write: `redirect_uri_mismatch` is of an unauthenticated request, and with `groups_omitted` none is refused.
+   * write: `redirect_uri_mismatch` is of an unauthenticated request, and with `groups_omitted` none is refused. An alert
+   * takes a token or a code that was issued to the client.
    */
   readonly reason: DenialReason;
   /**
@@ -104,12 +105,8 @@ export type DenialReason =
   | 'invalid_scope'
   | ReportedRefusal
   | 'redirect_uri_mismatch'
-  | 'groups_omitted';
-
-export interface ReportedAlert extends Pick<Alert, 'id' | 'type' | 'clientUid' | 'clientId' | 'action'> {
-  /** RFC 3339. */
-  readonly time: string;
-}
+  | 'groups_omitted'
+  | Alert['type'];
 
 /** A request to one of the two endpoints, before its body is parsed. */
 export interface ControllerRequest {
@@ -124,7 +121,7 @@ export interface ReplicaApi {
   /** Why a request is not proven to be the controller's, as a slug; undefined when it is. */
   proofFault(request: ControllerRequest): string | undefined;
   observed(request: ObservedRequest): ObservedAnswer;
-  report(request: ReportRequest): Promise<ReportAnswer>;
+  report(request: ReportRequest): ReportAnswer;
 }
 
 /** Both endpoints; JSON in and out. */
@@ -151,7 +148,7 @@ export function controllerEndpoints(replica: ReplicaApi): readonly Endpoint[] {
       handlers: {
         POST: async (exchange) => {
           const body = provenBody(exchange, report, replica);
-          send(exchange, await replica.report(parsed(body, REPORT_REQUEST)));
+          send(exchange, replica.report(parsed(body, REPORT_REQUEST)));
         },
       },
     },

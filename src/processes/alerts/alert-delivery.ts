@@ -1,16 +1,15 @@
-// Delivers every alert to every sink. The replica that raises an alert writes the audit line, and then hands it to the
-// outboxes of the sinks. A sweep of all shards finds the alerts that are still in an outbox, including those of replicas
-// that have ended.
+// Writes the audit line of every alert and posts it to the webhook. The replica that raises an alert writes the line, and
+// then hands the alert to the outbox of the webhook. A sweep of all shards finds the alerts that are still in an outbox,
+// including those of replicas that have ended.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { Alert } from '../../oauth/ports/audit.ts';
-import { type AlertOutbox, type AlertSink, placeOfAlert, type QueuedAlert } from '../../redis/grants/alert-outbox.ts';
+import { type AlertOutbox, placeOfAlert, type QueuedAlert } from '../../redis/grants/alert-outbox.ts';
 import type { Webhook } from '../../webhook/webhook.ts';
 import type { AuditLog } from '../log/audit-log.ts';
 import { OutboxSweeper } from '../outbox/outbox-sweeper.ts';
-import type { AlertReports } from './alert-reports.ts';
 import { AlertWebhook, type RetryPace } from './alert-webhook.ts';
 
 /** In milliseconds. */
@@ -39,7 +38,7 @@ const DELIVERY_PACE: DeliveryPace = {
   triedFor: 24 * 3_600_000,
 };
 
-/** How long an alert waits for a controller, or a webhook that is not configured, in milliseconds. */
+/** How long an alert waits for a webhook that is not configured, in milliseconds. */
 const LONGEST_WAIT = 7 * 24 * 3_600_000;
 
 export interface AlertDeliveryOptions {
@@ -52,17 +51,19 @@ export interface AlertDeliveryOptions {
   readonly audit: AuditLog;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Receives every alert that the controller does not have; undefined where no controller asks for alerts. */
-  readonly reports?: Pick<AlertReports, 'note'> | undefined;
+  /** Receives the alerts that a replica of an earlier version left for its controller. */
+  readonly alerted?: ((alert: Alert) => void) | undefined;
   readonly pace?: DeliveryPace;
 }
+
+/** Where an alert waits: for its audit line, for the webhook, and in an earlier version for the controller. */
+type Stage = 'raised' | 'webhook' | 'controller';
 
 export class AlertDelivery {
   readonly #options: AlertDeliveryOptions;
   readonly #pace: DeliveryPace;
-  readonly #sinks: readonly AlertSink[];
-  /** One for each outbox: a slow sink delays no other. */
-  readonly #sweepers: Readonly<Record<'raised' | AlertSink, OutboxSweeper<QueuedAlert>>>;
+  /** One for each outbox: a slow webhook delays no audit line. */
+  readonly #sweepers: Readonly<Record<Stage, OutboxSweeper<QueuedAlert>>>;
   /** Alerts that move on when their audit line is certainly written out. */
   readonly #unwritten = new Set<Promise<void>>();
   #reconnectedAt = Number.NEGATIVE_INFINITY;
@@ -70,19 +71,14 @@ export class AlertDelivery {
 
   constructor(options: AlertDeliveryOptions) {
     this.#options = options;
-    const { webhook, reports, outbox, pace = DELIVERY_PACE } = options;
+    const { webhook, alerted, outbox, pace = DELIVERY_PACE } = options;
     this.#pace = pace;
-    this.#sinks = [...(webhook ? (['webhook'] as const) : []), ...(reports ? (['controller'] as const) : [])];
     const posts = webhook && new AlertWebhook({ ...options, webhook, pace, outbox: outbox.webhook });
     this.#sweepers = {
       raised: this.#sweeper('raised', (queued, alert) => this.#logAndForward(queued, alert)),
-      webhook: this.#sweeper(
-        'webhook',
-        (queued, alert) => posts?.deliver(queued, alert) ?? this.#giveUpOld('webhook', queued),
-      ),
+      webhook: this.#sweeper('webhook', (queued, alert) => posts?.deliver(queued, alert) ?? this.#giveUpOld(queued)),
       controller: this.#sweeper('controller', async (queued, alert) => {
-        reports?.note(alert);
-        await this.#giveUpOld('controller', queued);
+        if (await outbox.controller.settle(queued)) alerted?.(alert);
       }),
     };
   }
@@ -105,12 +101,12 @@ export class AlertDelivery {
 
   /** Delivers the undelivered alerts of every shard; an unavailable shard is left to the next sweep. */
   async sweep(): Promise<void> {
-    // The sinks first: what moves on is tried at once, and by this sweep not again.
+    // The webhook first: what moves on is tried at once, and by this sweep not again.
     await Promise.all([this.#sweepers.webhook.sweep(), this.#sweepers.controller.sweep()]);
     await this.#sweepers.raised.sweep();
   }
 
-  #sweeper(stage: 'raised' | AlertSink, handle: (queued: QueuedAlert, alert: Alert) => Promise<void>) {
+  #sweeper(stage: Stage, handle: (queued: QueuedAlert, alert: Alert) => Promise<void>) {
     const { outbox, log } = this.#options;
     return new OutboxSweeper<QueuedAlert>({
       list: (shard) => outbox[stage].list(shard),
@@ -140,15 +136,15 @@ export class AlertDelivery {
     return Math.min(age, performance.now() - this.#reconnectedAt) < this.#pace.leftBehind;
   }
 
-  /** Removes an entry that its sink has not taken for too long. */
-  async #giveUpOld(sink: AlertSink, queued: QueuedAlert): Promise<void> {
+  /** Removes an entry that no webhook has taken for too long. */
+  async #giveUpOld(queued: QueuedAlert): Promise<void> {
     const { outbox, log } = this.#options;
-    if (queued.age <= LONGEST_WAIT || !(await outbox[sink].settle(queued))) return;
-    log.error({ alert: queued.name, sink }, 'alert: its sink has not taken it, given up');
+    if (queued.age <= LONGEST_WAIT || !(await outbox.webhook.settle(queued))) return;
+    log.error({ alert: queued.name, sink: 'webhook' }, 'alert: its sink has not taken it, given up');
   }
 
   /** Removes an entry that no replica can deliver. */
-  async #discard(stage: 'raised' | AlertSink, queued: QueuedAlert): Promise<void> {
+  async #discard(stage: Stage, queued: QueuedAlert): Promise<void> {
     const { outbox, metrics, log } = this.#options;
     const { shard, name } = queued;
     if (!(await outbox[stage].settle(queued))) return;
@@ -171,9 +167,9 @@ export class AlertDelivery {
   }
 
   async #forward(alert: Alert, age: number): Promise<void> {
-    await this.#options.outbox.forward(alert, this.#sinks);
-    const queued = { ...placeOfAlert(alert.id), alert, age };
-    for (const sink of this.#sinks) this.#sweepers[sink].enqueue([queued]);
+    const hasWebhook = this.#options.webhook !== undefined;
+    await this.#options.outbox.forward(alert, hasWebhook);
+    if (hasWebhook) this.#sweepers.webhook.enqueue([{ ...placeOfAlert(alert.id), alert, age }]);
   }
 
   /**

@@ -10,8 +10,7 @@ import type { WebhookSettings } from '../config/webhook-config.ts';
 import { systemClock } from '../lifecycle/machine.ts';
 import type { RedisState } from '../redis/redis-state.ts';
 import type { TokenServer } from '../token-server/token-server.ts';
-import { AlertDelivery } from './alert-delivery.ts';
-import type { AlertReports } from './alert-reports.ts';
+import { AlertDelivery, type AlertDeliveryOptions } from './alert-delivery.ts';
 
 const MINIMUM_CHARACTERS = 32;
 
@@ -22,13 +21,13 @@ export interface AlertDeliveryParts {
   readonly log: Logger;
   /** The text of the secret where no file is configured; undefined while there is none. */
   readonly webhookSecret?: () => string | undefined;
-  /** Set where a controller asks for alerts. */
-  readonly reports?: AlertReports;
+  /** As of {@link AlertDelivery}. */
+  readonly alerted?: AlertDeliveryOptions['alerted'];
 }
 
 /** The delivery of a server's alerts, not started yet. @throws StartError for a secret that cannot be used */
 export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
-  const { redis, server, settings, log, webhookSecret, reports } = parts;
+  const { redis, server, settings, log, webhookSecret, alerted } = parts;
   const { audit, metrics } = server;
   return new AlertDelivery({
     outbox: new AlertOutbox(redis),
@@ -38,7 +37,7 @@ export function alertDelivery(parts: AlertDeliveryParts): AlertDelivery {
     audit,
     metrics,
     log,
-    reports,
+    alerted,
   });
 }
 

@@ -1,5 +1,5 @@
 // The answers of a token server to the controller, and to no other caller: the clients and keys that it serves, their
-// usage and refusals, and pending alerts.
+// usage, refusals and alerts.
 
 import { proofFault } from '../../admission/references/controller-proof.ts';
 import { CONTROLLER_SECRET } from '../../admission/references/secret-parts.ts';
@@ -17,14 +17,11 @@ import type {
 } from '../../http/admin/controller-endpoints.ts';
 import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import type { AlertReports } from '../alerts/alert-reports.ts';
 import type { ClientUsage } from '../token-server/client-usage.ts';
 
 export interface ReplicaOptions {
   readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'servedResource' | 'servedProviders' | 'textOf'>;
   readonly usage: ClientUsage;
-  /** Undefined until Redis is connected. */
-  readonly alerts: () => AlertReports | undefined;
   /** Undefined until the token server is assembled. */
   readonly providers: () => Pick<IdentityProviders, 'reports'> | undefined;
   /** By uid, the Secrets with users that do not count as a whole. */
@@ -59,8 +56,8 @@ export class Replica implements ReplicaApi {
     return { clients, resources, keyIds: registry.current.keys.jwks.keys.flatMap(({ kid }) => kid ?? []) };
   }
 
-  async report({ after, acknowledged = [] }: ReportRequest): Promise<ReportAnswer> {
-    const { registry, usage, alerts } = this.#options;
+  report({ after }: ReportRequest): ReportAnswer {
+    const { registry, usage } = this.#options;
     const reports = this.#options.providers()?.reports();
     const providers: Record<string, ProviderReport> = {};
     for (const [uid, { generation }] of registry.servedProviders) {
@@ -70,8 +67,7 @@ export class Replica implements ReplicaApi {
       const overage = current?.isOverage === true && ({ isOverage: true } as const);
       providers[uid] = { generation, reachable: reason === 'Reachable', reason, ...overage };
     }
-    const pending = (await alerts()?.exchange(acknowledged)) ?? [];
     const users = Object.fromEntries(this.#options.users());
-    return { ...usage.since(after), providers, users, alerts: pending };
+    return { ...usage.since(after), providers, users, alerts: [] };
   }
 }

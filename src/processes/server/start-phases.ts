@@ -13,9 +13,7 @@ import type { UserChanges } from '../../login/local/user-changes.ts';
 import type { UserLists } from '../../login/local/user-lists.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
-import { AlertOutbox } from '../../redis/grants/alert-outbox.ts';
 import type { AlertDelivery } from '../alerts/alert-delivery.ts';
-import { AlertReports } from '../alerts/alert-reports.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
 import type { Settings } from '../config/config.ts';
 import type { RedisSettings } from '../config/redis-config.ts';
@@ -78,7 +76,6 @@ export interface Prerequisites {
 export interface Serving {
   readonly tokens: TokenServer;
   readonly alerts: AlertDelivery;
-  readonly alertReports: AlertReports;
   readonly userChanges: UserChanges;
 }
 
@@ -144,7 +141,6 @@ export function createAdminSide(
       registry,
       usage,
       clock: systemClock,
-      alerts: () => progress.serving?.alertReports,
       providers: () => progress.serving?.tokens.providers,
       users: () => usersSecrets.faults,
     }),
@@ -203,13 +199,12 @@ export function createServing(
     },
     admin,
   );
-  const alertReports = new AlertReports(new AlertOutbox(redis).controller);
   const alerts = alertDelivery({
     redis,
     server: tokens,
     settings,
     log,
-    reports: alertReports,
+    alerted: (alert) => usage.alerted(alert),
     webhookSecret: () => registry.textOf(WEBHOOK_SECRET),
   });
   const userChanges = assembleUserChanges({
@@ -220,7 +215,7 @@ export function createServing(
     log,
     lag: USERS_FILE_LAG,
   });
-  return { tokens, alerts, alertReports, userChanges };
+  return { tokens, alerts, userChanges };
 }
 
 function readinessChecks(

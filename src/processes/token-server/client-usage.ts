@@ -1,11 +1,11 @@
-// The usage of clients that a replica reports to the controller: the day of their last token, and their refusals. The
+// The usage of clients that a replica reports to the controller: the day of their last token, their refusals and alerts. The
 // controller asks for the changes after a cursor. Reporting removes nothing, so a lost answer is asked for again.
 
 import type { Denial, DenialReason, ReportAnswer } from '../../http/admin/controller-endpoints.ts';
 import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { isPublic } from '../../oauth/client-auth/index.ts';
 import { REPORTED_REFUSALS } from '../../oauth/client-auth/reported-refusals.ts';
-import type { AuditEvent } from '../../oauth/ports/audit.ts';
+import type { Alert, AuditEvent } from '../../oauth/ports/audit.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
@@ -50,9 +50,15 @@ export class ClientUsage {
   }
 
   /** Observes an audit event. */
-  note({ type, clientId }: AuditEvent): void {
+  note({ type, clientId, alert }: AuditEvent): void {
+    if (alert !== undefined) this.alerted(alert);
     if (clientId === undefined) return;
     if (type === 'token.issued' || type === 'token.refreshed') this.#used(clientId);
+  }
+
+  /** This replica has written the audit line of an alert. */
+  alerted({ clientUid, type }: Alert): void {
+    this.#refused(clientUid, type);
   }
 
   /** A client was refused. @param client as it was when its request began */

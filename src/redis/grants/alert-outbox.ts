@@ -1,5 +1,5 @@
 // The outboxes of alerts. The script that revokes a grant writes its alert into `raised` (`grant-record.ts`). Once its
-// audit line is written, the alert moves on to one outbox for each sink. An alert is named by its grant and type, so each
+// audit line is written, the alert moves on to the outbox of the webhook. An alert is named by its grant and type, so each
 // is stored once; it lies in the shard of its grant.
 
 import type { Alert } from '../../oauth/ports/audit.ts';
@@ -11,9 +11,6 @@ import type { Action, Script } from '../scripts/script.ts';
 import { type Listed, type Place, RedisOutbox } from '../stores/outbox.ts';
 import { LETTERS } from './grant-record.ts';
 import { writtenAlert } from './grant-replies.ts';
-
-/** What has to take an alert after the audit stream has it. */
-export type AlertSink = 'webhook' | 'controller';
 
 /** An entry of an outbox of alerts. */
 export interface QueuedAlert extends Place {
@@ -46,16 +43,14 @@ const RAISE_AGAIN: Script = {
   lua: `${RESTORING}if is_lost then redis.call('HSETNX', KEYS[2], ARGV[2], ARGV[3]) end`,
 };
 
-/** KEYS as above, then the outboxes of webhook and controller; ARGV as above, then `1` for each that gets the alert. */
+/** KEYS as above, then the outbox of the webhook; ARGV as above, then `1` where it gets the alert. */
 const FORWARD: Script = {
   name: 'alertForward',
-  keys: 4,
+  keys: 3,
   allowsOom: true,
   lua: `${RESTORING}
 if redis.call('HDEL', KEYS[2], ARGV[2]) == 0 and not is_lost then return end
-for at = 3, 4 do
-  if ARGV[at + 1] == '1' then redis.call('HSETNX', KEYS[at], ARGV[2], ARGV[3]) end
-end
+if ARGV[4] == '1' then redis.call('HSETNX', KEYS[3], ARGV[2], ARGV[3]) end
 `,
 };
 
@@ -73,6 +68,7 @@ export class AlertOutbox {
   /** Alerts whose audit line may not be written. */
   readonly raised: RedisOutbox<QueuedAlert, Place>;
   readonly webhook: RedisOutbox<QueuedAlert, Place>;
+  /** Of an earlier version; read and emptied. */
   readonly controller: RedisOutbox<QueuedAlert, Place>;
   readonly #connection: RedisConnection;
   readonly #keys: RedisKeys;
@@ -88,15 +84,14 @@ export class AlertOutbox {
   }
 
   /**
-   * Hands an alert whose audit line is written to the sinks. Idempotent. The replay does the same once Redis is back, and
+   * Hands an alert whose audit line is written to the webhook, where there is one. Idempotent. The replay does the same once Redis is back, and
    * after a fail-over, so that a lost alert causes no second line.
    */
-  async forward(alert: Alert, sinks: readonly AlertSink[]): Promise<void> {
-    const shard = shardOf(alert.grantId);
+  async forward(alert: Alert, hasWebhook: boolean): Promise<void> {
     const forwarding: Action = {
       script: FORWARD,
-      keys: [...restoredKeys(this.#keys, alert), this.#keys.webhookAlerts(shard), this.#keys.controllerAlerts(shard)],
-      args: [alert.id, JSON.stringify(alert), sinks.includes('webhook') ? 1 : 0, sinks.includes('controller') ? 1 : 0],
+      keys: [...restoredKeys(this.#keys, alert), this.#keys.webhookAlerts(shardOf(alert.grantId))],
+      args: [alert.id, JSON.stringify(alert), hasWebhook ? 1 : 0],
     };
     this.#connection.recordForReplay(forwarding);
     await this.#connection.run(forwarding);

@@ -69,9 +69,6 @@ const POSTPONE: Script = {
 /** KEYS outbox; ARGV offset, name. */
 const SETTLE: Script = { name: 'outboxSettle', keys: 1, lua: "return redis.call('HDEL', KEYS[1], ARGV[2])" };
 
-/** KEYS outbox; ARGV offset, name. */
-const HAS: Script = { name: 'outboxHas', keys: 1, lua: "return redis.call('HEXISTS', KEYS[1], ARGV[2])" };
-
 /** Where a record is: the field of a shard's hash. */
 export interface Place {
   readonly shard: string;
@@ -129,11 +126,6 @@ export class RedisOutbox<Entry extends Name, Name = Entry> implements Outbox<Ent
 
   async settle(entry: Name): Promise<boolean> {
     return (await this.#run(SETTLE, entry)) === 1;
-  }
-
-  /** Whether the entry is not settled. */
-  async has(entry: Name): Promise<boolean> {
-    return (await this.#run(HAS, entry)) === 1;
   }
 
   #entryOf(listed: Listed): Entry | undefined {

@@ -29,7 +29,7 @@ describeRedis('what a replica reports on its admin port', () => {
   const secretPath = ({ namespace }: TokenServers) =>
     `/api/v1/namespaces/${namespace}/secrets/${CONTROLLER_SECRET.name}`;
   const PATHS = ['/registry/observed', '/registry/report'] as const;
-  const questionAt = (path: string) => (path === '/registry/observed' ? { uids: [] } : { acknowledged: ['no-alert'] });
+  const questionAt = (path: string) => (path === '/registry/observed' ? { uids: [] } : { after: 'none' });
 
   it('is reported to no peer before there is a key, then only to one with the present key', async () => {
     const install = await installed({ complete: false });

@@ -162,11 +162,11 @@ describeRedis('an install with people', () => {
     expect(signature).toBe(createHmac('sha256', secret).update(`${time}.${posted}`).digest('hex'));
     expect(JSON.parse(posted)).toMatchObject({ type: 'refresh_token.reuse_detected', clientId: client.clientId });
 
+    // One replica alone has written the audit line, and reports it.
     const key = await secretText(CONTROLLER_SECRET);
-    for (const server of servers) {
-      const waiting = async () => (await install.ask(server, '/registry/report', {}, key)).body.alerts as unknown[];
-      await until('it is acknowledged', async () => (await waiting()).length === 0, 30_000);
-    }
+    const reports = await Promise.all(servers.map((server) => install.ask(server, '/registry/report', {}, key)));
+    const counted = reports.flatMap(({ body }) => body.denied[client.uid] ?? []);
+    expect(counted).toMatchObject([{ reason: 'refresh_token.reuse_detected', count: 1 }]);
     expect([await told(), receiver.received]).toMatchObject([{ length: 1 }, { length: 1 }]);
   });
 
@@ -198,11 +198,6 @@ describeRedis('an install with people', () => {
       await until('every replica is asked once more', () => asked > before);
       // It ends when all have answered.
       await unable.process.end();
-      const key = await secretText(CONTROLLER_SECRET);
-      const reports = await Promise.all(servers.map((server) => install.ask(server, '/registry/report', {}, key)));
-      expect(reports.flatMap(({ body }) => body.alerts)).toContainEqual(
-        expect.objectContaining({ clientUid: client.uid }),
-      );
     } finally {
       await proxy.stop();
     }

@@ -62,8 +62,6 @@ class Install {
   readonly events: string[] = [];
   /** `ResourcesGranted` of each client. */
   grants: Condition | undefined;
-  /** The alerts that the last question acknowledged. */
-  acknowledged: readonly string[] = [];
   readonly #reports: ((told: Told) => void)[] = [];
   #controller: ClientController | undefined;
 
@@ -114,11 +112,10 @@ class Install {
       },
       replicas: {
         find: () => [{ name: 'pod-1', url: 'http://pod-1' }],
-        ask: (_replica, _path, question, schema) =>
+        ask: (_replica, _path, _question, schema) =>
           new Promise((resolve) => {
             this.questions += 1;
-            this.acknowledged = (question as { acknowledged?: string[] }).acknowledged ?? [];
-            const answer = { cursor: '1', lastUsed: {}, denied: {}, alerts: [] };
+            const answer = { cursor: '1', lastUsed: {}, denied: {} };
             this.#reports.push((told) => resolve(schema.parse({ ...answer, ...told })));
           }),
       },
@@ -399,45 +396,21 @@ describe('the controller of clients', () => {
     expect([install.said('Accepted'), install.said('Programmed')]).toEqual(['Accepted', 'NoReplicas']);
   });
 
-  it('acknowledges alerts of a client that goes with its namespace, which no status can show', async () => {
-    const refused = Promise.withResolvers<void>();
-    install.onItsWay = () => refused.promise;
-    const spec = { grantTypes: ['client_credentials'], scopes: [`${TEAM}/read`] };
-    const { uid: clientUid } = install.clients.put({ metadata: { namespace: TEAM, name: 'machine' }, spec }).metadata;
-    await install.lead();
-    const alert = { type: 'refresh_token.reuse_detected', clientUid, time: new Date().toISOString() };
-    install.report({ alerts: [{ id: 'al-1', ...alert }] });
-    await install.pass(5000);
-    expect([install.questions, install.acknowledged]).toEqual([2, []]);
-    const call = { verb: 'create', resource: SECRETS, namespace: TEAM, user: 'grantry' };
-    const causes = ['NamespaceTerminating'];
-    refused.reject(new KubernetesError({ ...call, status: 403, reason: 'Forbidden', causes }));
-    await install.pass(100);
-    install.report({});
-    await install.pass(5000);
-    expect([install.questions, install.acknowledged]).toEqual([3, ['al-1']]);
-    expect(install.statusWrites).toBe(0);
-  });
-
-  it('given a watch that is behind → its status is written once the watch has caught up, and an alert acknowledged then', async () => {
+  it('given a watch that is behind → the alert is in its status once the watch has caught up', async () => {
     const [clientUid = ''] = install.has(1);
     await install.lead();
     install.isBehind = true;
+    const lastTime = new Date().toISOString();
     install.report({
-      alerts: [{ id: 'al-1', type: 'refresh_token.reuse_detected', clientUid, time: new Date().toISOString() }],
+      denied: { [clientUid]: [{ reason: 'refresh_token.reuse_detected', generation: 2, count: 1, lastTime }] },
     });
     await install.pass(5000);
-    install.report({});
-    await install.pass(5000);
-    expect([install.statusWrites, install.acknowledged]).toEqual([2, []]);
+    expect(conditionIn(install.clients.get(`${TEAM}/web-0`)?.status, 'Alert')).toBeUndefined();
     install.isBehind = false;
     install.clients.put({ metadata: { namespace: TEAM, name: 'web-0', generation: 2 } });
     await install.pass(100);
     const status = install.clients.get(`${TEAM}/web-0`)?.status;
     expect(conditionIn(status, 'Alert')).toMatchObject({ observedGeneration: 2 });
-    install.report({});
-    await install.pass(5000);
-    expect(install.acknowledged).toEqual(['al-1']);
   });
 
   it('asks replicas that a client waits for ever less often, up to every 30 seconds, and at once when they come and go', async () => {

@@ -25,15 +25,14 @@ it('a controller learns from a replica what it serves and what its clients met w
           keyIds: ['k-1'],
         };
       },
-      report: async (question) => {
+      report: (question) => {
         asked.push(question);
-        const denied = { [UID]: [{ reason: 'invalid_scope', generation: 3, count: 2, lastTime: NOW } as const] };
-        const type = 'refresh_token.reuse_detected' as const;
-        const shared = { id: 'al-1', clientUid: UID, clientId: 'shop.web', action: 'grant_revoked' as const };
+        const times = { generation: 3, count: 2, lastTime: NOW };
+        const reasons = ['invalid_scope', 'refresh_token.reuse_detected'] as const;
+        const denied = { [UID]: reasons.map((reason) => ({ reason, ...times })) };
         const providers = { 'uid-corp': { generation: 2, reachable: false, reason: 'NotObserved' as const } };
-        const alerts = [{ ...shared, type, time: NOW }];
         const users = { 'uid-people': { name: 'people', message: 'the list has a fault at users[1].passwordHash' } };
-        return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, providers, users, alerts };
+        return { cursor: 'c-1', lastUsed: { [UID]: '2026-03-01' }, denied, providers, users, alerts: [] };
       },
     },
   });
@@ -76,38 +75,10 @@ it('a controller learns from a replica what it serves and what its clients met w
   expect(reports.lastUsed(UID)).toBe('2026-03-01');
   const held = new Map([['uid-corp', { generation: 2, reachable: false, reason: 'NotObserved' }]]);
   expect(reports.providers.latest).toEqual([{ name: grantry.adminUrl(''), providers: held }]);
-  expect(asked).toEqual([{ uids: [UID] }, {}, { after: 'c-1', acknowledged: ['al-1'] }]);
+  expect(asked).toEqual([{ uids: [UID] }, {}, { after: 'c-1' }]);
 
   expect(refusing).toEqual([]);
   const stranger = new PolledReplicas(askable(find, { key: () => 'another'.repeat(7), log: log as never }));
   for (const _ of [1, 2]) expect(await stranger.observe([UID])).toMatchObject({ replicas: [{ state: undefined }] });
   expect(refusing).toEqual([grantry.adminUrl('')]);
-});
-
-it('a controller has as many alerts acknowledged as replicas report, however long their ids are', async () => {
-  const shared = { type: 'refresh_token.reuse_detected', clientUid: UID, clientId: 'shop.web' } as const;
-  const told = (id: string) => ({ ...shared, id, action: 'grant_revoked' as const, time: NOW });
-  const waiting = new Set(Array.from({ length: 1000 }, (_, index) => `${index}`.padStart(128, 'x')));
-  const grantry = await startGrantry({
-    clients: [],
-    replica: {
-      proofFault: ({ authorization, ...question }) => proofFault(question, authorization, PROOF_KEY, Date.now()),
-      observed: () => ({ clients: {}, resources: {}, keyIds: [] }),
-      report: async ({ acknowledged = [] }) => {
-        for (const id of acknowledged) waiting.delete(id);
-        return { cursor: 'c-1', lastUsed: {}, denied: {}, providers: {}, users: {}, alerts: [...waiting].map(told) };
-      },
-    },
-  });
-  const reports = new ReplicaReports({
-    releaseNamespace: 'grantry',
-    replicas: askable(() => replicasAt([grantry.adminUrl('')])),
-    clientOf: () => undefined,
-    record: () => {},
-    onChange: () => {},
-    // By now the client is not waited for any more.
-    clock: { now: () => Date.parse(NOW) + 3_600_000 },
-  });
-  for (let times = 0; times < 10; times++) await reports.poll();
-  expect(waiting.size).toBe(0);
 });

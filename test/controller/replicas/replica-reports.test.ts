@@ -15,11 +15,11 @@ function clientObject(uid: string, generation = 1): KubernetesObject {
 }
 
 interface Told {
+  alerts?: object[];
   lastUsed?: object;
   providers?: object;
   users?: object;
   denied?: Record<string, { reason: string; generation?: number; count: number; lastTime: string }[]>;
-  alerts?: { id: string; type: string; clientUid: string; time: string }[];
 }
 
 /** Reports of two replicas with the content that the test sets. */
@@ -30,7 +30,7 @@ async function world() {
     told.map((_, index) =>
       startReplica((_path, question) => {
         questions.push(question as Record<string, unknown>);
-        return { body: { cursor: `c-${index}`, lastUsed: {}, denied: {}, alerts: [], ...told[index] } };
+        return { body: { cursor: `c-${index}`, lastUsed: {}, denied: {}, ...told[index] } };
       }),
     ),
   );
@@ -49,22 +49,15 @@ async function world() {
       clock,
     });
   const reports = make();
-  /** The ids that are acknowledged with the next question. */
-  const acknowledged = async (by = reports) => {
-    questions.splice(0);
-    await by.poll();
-    return questions[0]?.acknowledged ?? [];
-  };
-  return { told, questions, clients, news, events, clock, urls, make, reports, acknowledged };
+  return { told, questions, clients, news, events, clock, urls, make, reports };
 }
 
 const denied = (at: number, { count = 1, reason = 'invalid_scope', generation = 1 } = {}) => [
   { reason, generation, count, lastTime: new Date(at).toISOString() },
 ];
 
-const alertOf = (id: string, time = '2026-03-01T12:00:01Z') => {
-  return { id, type: 'refresh_token.reuse_detected', clientUid: 'a', time };
-};
+const REUSE = 'refresh_token.reuse_detected';
+const alerted = (at: number, { generation = 1, reason = REUSE } = {}) => denied(at, { generation, reason });
 
 function conditionsOf(reports: ReplicaReports, uid: string, generation = 1, before?: unknown) {
   return reports.notices(uid, generation, before).flatMap(({ condition }) => condition ?? []);
@@ -305,15 +298,11 @@ describe('the reports of replicas', () => {
     const mismatch = { reason: 'redirect_uri_mismatch', count: 1, lastTime: new Date(START + 1000).toISOString() };
     told[0] = {
       lastUsed: { a: '2026-03-01' },
-      alerts: [alertOf('al-1')],
       denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: new Date(START + 1000).toISOString() }, mismatch] },
     };
     await reports.poll();
-    expect([reports.lastUsed('a'), events]).toEqual([
-      '2026-03-01',
-      ['a RedirectUriMismatch', 'a RefreshTokenReuse, an alert'],
-    ]);
-    expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert' }]);
+    expect([reports.lastUsed('a'), events]).toEqual(['2026-03-01', ['a RedirectUriMismatch']]);
+    expect(conditionsOf(reports, 'a')).toEqual([]);
   });
 
   it('leave what another leader said until it fades', async () => {
@@ -363,138 +352,69 @@ describe('the reports of replicas', () => {
     expect(events).toEqual(['a RedirectUriMismatch', 'a GroupsOmitted']);
   });
 
-  it('make an alert one Event and a condition, and acknowledge it once status at the API server shows it', async () => {
-    const { told, reports, events, news, clock, acknowledged } = await world();
-    told[0] = { alerts: [alertOf('al-1')] };
-    told[1] = { alerts: [alertOf('al-1')] };
+  it('make an alert an Event and a condition beside Denied, which stays until status shows it', async () => {
+    const { told, reports, events, news, clock } = await world();
+    told[0] = { denied: { a: [...denied(START + 2000), ...alerted(START + 1000)] } };
     clock.at = START + 5000;
     await reports.poll();
-    expect([events, news]).toEqual([['a RefreshTokenReuse, an alert'], ['a']]);
-    // What is to be said was never written, or no answer came.
+    expect([events, news]).toEqual([['a RefreshTokenReuse, an alert', 'a InvalidScope'], ['a']]);
     const conditions = conditionsOf(reports, 'a');
-    expect(conditions).toMatchObject([{ type: 'Alert', status: 'True', reason: 'RefreshTokenReuse' }]);
+    expect(conditions).toMatchObject([
+      { type: 'Denied', reason: 'InvalidScope' },
+      { type: 'Alert', status: 'True', reason: 'RefreshTokenReuse', observedGeneration: 1 },
+    ]);
+    expect(conditions[1]?.message).toContain('2026-03-01T12:00:01.000Z');
     expect(conditionsOf(reports, 'a', 1, {})).toEqual(conditions);
-    expect(await acknowledged()).toEqual([]);
-    expect(conditionsOf(reports, 'a', 1, { conditions })).toEqual(conditions);
-    expect([await acknowledged(), await acknowledged()]).toEqual([['al-1'], ['al-1']]);
-    expect(events).toHaveLength(1);
+    await reports.poll();
+    expect([events.length, news.length]).toEqual([2, 1]);
   });
 
-  it('report an alert again to a new leader, where the one before could not write what it read', async () => {
-    const { told, make, events, clock, acknowledged } = await world();
-    told[0] = { alerts: [alertOf('al-1')] };
-    clock.at = START + 5000;
+  it.each([
+    ['could not write what it read', false, ['a RefreshTokenReuse, an alert']],
+    ['wrote the status', true, []],
+  ])(
+    'given an alert from before a new leader, whose predecessor %s → Events of the new one',
+    async (_, isWritten, told) => {
+      const { told: reported, make, events, clients, clock } = await world();
+      reported[0] = { denied: { a: alerted(START + 1000) } };
+      clock.at = START + 5000;
+      const first = make();
+      await first.poll();
+      const conditions = conditionsOf(first, 'a');
+      events.splice(0);
+      if (isWritten) clients.set('a', { ...clientObject('a'), status: { conditions } });
+      clock.at = START + 60_000;
+      const next = make();
+      await next.poll();
+      expect(events).toEqual(told);
+      expect(conditionsOf(next, 'a', 1, isWritten ? { conditions } : {})).toEqual(conditions);
+    },
+  );
+
+  it('given an alert that status shows and a later one, both from before a new leader → one Event, of the later one', async () => {
+    const { told, make, events, clients, clock } = await world();
+    told[0] = { denied: { a: alerted(START + 1000) } };
     const first = make();
     await first.poll();
-    const conditions = conditionsOf(first, 'a');
-    expect(await acknowledged(first)).toEqual([]);
+    clients.set('a', { ...clientObject('a'), status: { conditions: conditionsOf(first, 'a') } });
     events.splice(0);
+    told[1] = { denied: { a: alerted(START + 2000, { reason: 'authorization_code.replayed' }) } };
+    clock.at = START + 60_000;
     const next = make();
     await next.poll();
-    expect([conditionsOf(next, 'a'), events]).toEqual([conditions, ['a RefreshTokenReuse, an alert']]);
-    expect(await acknowledged(next)).toEqual([]);
-    conditionsOf(next, 'a', 1, { conditions });
-    expect(await acknowledged(next)).toEqual(['al-1']);
+    expect(events).toEqual(['a AuthorizationCodeReplayed, an alert']);
   });
 
-  it('have an alert acknowledged where status shows a later one', async () => {
-    const { told, reports, clock, acknowledged } = await world();
-    told[0] = { alerts: [alertOf('al-2', '2026-03-01T12:00:02Z'), alertOf('al-1')] };
-    clock.at = START + 5000;
-    await reports.poll();
-    const conditions = conditionsOf(reports, 'a');
-    expect(conditions[0]?.message).toContain('12:00:02.000Z');
-    told[0] = { alerts: [alertOf('al-3', '2026-03-01T12:00:03Z')] };
-    expect(await acknowledged()).toEqual([]);
-    conditionsOf(reports, 'a', 1, { conditions });
-    expect(await acknowledged()).toEqual(['al-2', 'al-1']);
-  });
-
-  it('show an alert that comes after a later one of the spec before, which was reported', async () => {
-    const { told, reports, clock, acknowledged } = await world();
-    told[0] = { alerts: [alertOf('al-2', '2026-03-01T12:00:02Z')] };
-    clock.at = START + 5000;
-    await reports.poll();
-    conditionsOf(reports, 'a', 1, { conditions: conditionsOf(reports, 'a', 1) });
-    expect(conditionsOf(reports, 'a', 2, {})).toEqual([]);
-    told[0] = { alerts: [alertOf('al-1')] };
-    await reports.poll();
-    const conditions = conditionsOf(reports, 'a', 2, {});
-    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
-    conditionsOf(reports, 'a', 2, { conditions });
-    expect(await acknowledged()).toContain('al-1');
-  });
-
-  it('have an alert acknowledged whose client goes, or is not here after ten minutes either', async () => {
-    const { told, reports, clients, events, clock, acknowledged } = await world();
-    const early = [
-      { ...alertOf('al-2'), clientUid: 'stranger' },
-      { ...alertOf('al-3'), clientUid: 'newcomer' },
-    ];
-    told[0] = { alerts: [alertOf('al-1'), ...early] };
-    clock.at = START + 5000;
-    await reports.poll();
-    expect(await acknowledged()).toEqual([]);
-    clients.set('newcomer', clientObject('newcomer'));
-    clock.at = START + 10 * MINUTE + 2000;
-    await reports.poll();
-    expect(events).toContain('newcomer RefreshTokenReuse, an alert');
-    expect(await acknowledged()).toEqual(['al-2']);
-    clients.delete('a');
-    told[0] = {};
-    expect(await acknowledged()).toContain('al-1');
-  });
-
-  it('keep no more than ten alerts of a client waiting for its status', async () => {
-    const { told, reports, clock, acknowledged } = await world();
-    const ids = Array.from({ length: 12 }, (_, index) => `al-${index}`);
-    told[0] = { alerts: ids.map((id) => alertOf(id)) };
-    clock.at = START + 5000;
-    await reports.poll();
-    expect(await acknowledged()).toEqual(ids.slice(0, 2));
-  });
-
-  it('show an alert whatever becomes of the spec before status shows it, and drop it with the next spec', async () => {
+  it('drop an alert with the next spec, and a day after it', async () => {
     const { told, reports, clock } = await world();
-    told[0] = { alerts: [alertOf('al-1')] };
-    clock.at = START + 5000;
+    told[0] = { denied: { a: alerted(START + 1000) } };
     await reports.poll();
-    expect(conditionsOf(reports, 'a', 1)).toMatchObject([{ observedGeneration: 1 }]);
-    const conditions = conditionsOf(reports, 'a', 2);
-    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
-    expect(conditionsOf(reports, 'a', 2, { conditions })).toEqual(conditions);
-    expect(conditionsOf(reports, 'a', 3, { conditions })).toEqual([]);
-    expect(conditionsOf(reports, 'a', 3, {})).toEqual([]);
-  });
-
-  it('show an alert that was reported for a spec which was another by then, and acknowledge it after that', async () => {
-    const { told, reports, clock, acknowledged } = await world();
-    told[0] = { alerts: [alertOf('al-1')] };
-    clock.at = START + 5000;
-    await reports.poll();
-    const late = { conditions: conditionsOf(reports, 'a', 1) };
-    const conditions = conditionsOf(reports, 'a', 2, late);
-    expect(conditions).toMatchObject([{ type: 'Alert', observedGeneration: 2 }]);
-    expect(await acknowledged()).toEqual([]);
-    conditionsOf(reports, 'a', 2, { conditions });
-    expect(await acknowledged()).toEqual(['al-1']);
-  });
-
-  it('show an alert that could not be reported for days, for a day', async () => {
-    const { told, make, clock } = await world();
-    told[0] = { alerts: [alertOf('al-1')] };
-    clock.at = START + 50 * HOUR;
-    const reports = make();
-    await reports.poll();
-    const [condition] = conditionsOf(reports, 'a');
-    expect(condition).toMatchObject({ type: 'Alert', reason: 'RefreshTokenReuse' });
-    const before = { conditions: [{ ...condition, lastTransitionTime: new Date(clock.at).toISOString() }] };
-    const next = make();
-    clock.at += 23 * HOUR;
-    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, before)).toEqual([condition]);
-    clock.at += HOUR;
-    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, before)).toEqual([]);
-    for (const each of [reports, next]) expect(conditionsOf(each, 'a', 1, {})).toEqual([]);
+    expect(conditionsOf(reports, 'a', 1)).toHaveLength(1);
+    expect(conditionsOf(reports, 'a', 2)).toEqual([]);
+    clock.at = START + 24 * HOUR;
+    expect(conditionsOf(reports, 'a', 1)).toHaveLength(1);
+    clock.at += 1000;
+    expect(conditionsOf(reports, 'a', 1)).toEqual([]);
   });
 
   it('change what is said of alerts at most once a minute', async () => {
@@ -502,7 +422,7 @@ describe('the reports of replicas', () => {
     const messages: unknown[] = [];
     for (const seconds of [1, 30, 61]) {
       clock.at = START + seconds * 1000;
-      told[0] = { alerts: [alertOf(`al-${seconds}`, new Date(clock.at).toISOString())] };
+      told[0] = { denied: { a: alerted(clock.at) } };
       await reports.poll();
       messages.push(conditionsOf(reports, 'a')[0]?.message);
     }
@@ -514,12 +434,19 @@ describe('the reports of replicas', () => {
     ['authorization_code.replayed', 'AuthorizationCodeReplayed'],
     ['refresh_token.retried_elsewhere', 'RefreshTokenRetriedElsewhere'],
   ])('show %s as %s, in an Event and the condition Alert', async (type, reason) => {
-    const { told, reports, events, clock } = await world();
-    told[0] = { alerts: [{ id: 'al-1', type, clientUid: 'a', time: '2026-03-01T12:00:01Z' }] };
-    clock.at = START + 5000;
+    const { told, reports, events } = await world();
+    told[0] = { denied: { a: alerted(START + 1000, { reason: type }) } };
     await reports.poll();
     expect(events).toEqual([`a ${reason}, an alert`]);
     expect(conditionsOf(reports, 'a')).toMatchObject([{ type: 'Alert', reason }]);
+  });
+
+  it('make nothing of a grant that was healed, and nothing of the alerts of a replica of an earlier version', async () => {
+    const { told, reports, events } = await world();
+    const alert = { id: 'al-1', type: REUSE, clientUid: 'a', time: '2026-03-01T12:00:01Z' };
+    told[0] = { denied: { a: alerted(START + 1000, { reason: 'state_lost' }) }, alerts: [alert] };
+    await reports.poll();
+    expect([events, conditionsOf(reports, 'a')]).toEqual([[], []]);
   });
 
   it.each<[string, Told]>([
@@ -529,45 +456,21 @@ describe('the reports of replicas', () => {
     ['of a day after all others', { lastUsed: { a: '9999-12-31' } }],
     ['of a time that is a word', { denied: { a: [{ reason: 'invalid_scope', count: 1, lastTime: 'now' }] } }],
     ['of a time that is far ahead', { denied: { a: denied(START + 25 * HOUR) } }],
-    ['of an alert that is far ahead', { alerts: [alertOf('al-1', '2026-03-02T12:00:01Z')] }],
-    ['of an alert with a long id', { alerts: [alertOf('x'.repeat(129))] }],
-    ['of an alert without an id', { alerts: [alertOf('')] }],
-    ['of an alert whose id is none', { alerts: [alertOf('al\n1')] }],
-    [
-      'of more alerts than there can be',
-      { alerts: Array.from({ length: 1001 }, (_, index) => alertOf(`al-${index}`)) },
-    ],
+    ['of an alert that is far ahead', { denied: { a: alerted(START + 25 * HOUR) } }],
   ])('%s change nothing', async (_, report) => {
-    const { told, reports, events, news, questions } = await world();
+    const { told, reports, events, news } = await world();
     told[0] = report;
     await reports.poll();
     await reports.poll();
     expect([events, news, reports.lastUsed('a')]).toEqual([[], [], undefined]);
     expect(conditionsOf(reports, 'a')).toEqual([]);
-    expect(questions.filter(({ acknowledged }) => acknowledged !== undefined)).toEqual([]);
   });
 
   it('are believed where the clock of a replica is some hours ahead', async () => {
     const { told, reports, events, clock } = await world();
     clock.at = START + 11 * HOUR;
-    told[0] = { lastUsed: { a: '2026-03-02' }, alerts: [alertOf('al-1', '2026-03-02T03:00:00Z')] };
+    told[0] = { lastUsed: { a: '2026-03-02' }, denied: { a: alerted(START + 15 * HOUR) } };
     await reports.poll();
     expect([events, reports.lastUsed('a')]).toEqual([['a RefreshTokenReuse, an alert'], '2026-03-02']);
-  });
-
-  it('have each of many alerts acknowledged once, some hundreds at a time', async () => {
-    const { told, reports, questions, clock } = await world();
-    clock.at = START + HOUR;
-    const clientUid = 'stranger';
-    const alerts = (from: number) =>
-      Array.from({ length: 1000 }, (_, index) => ({ ...alertOf(`al-${from + index}`), clientUid }));
-    [told[0], told[1]] = [{ alerts: alerts(0) }, { alerts: alerts(500) }];
-    await reports.poll();
-    [told[0], told[1]] = [{}, {}];
-    for (let times = 0; times < 5; times++) await reports.poll();
-    const acknowledged = questions.map((question) => (question.acknowledged as string[] | undefined)?.length ?? 0);
-    expect(acknowledged.sort((a, b) => b - a)).toEqual([400, 400, 400, 400, 400, 400, 300, 300, 0, 0, 0, 0]);
-    const ids = new Set(questions.flatMap((question) => (question.acknowledged as string[] | undefined) ?? []));
-    expect(ids.size).toBe(1500);
   });
 });

@@ -91,6 +91,27 @@ describe('what a replica reports of its clients', () => {
     expect(usage.since(undefined).denied).toMatchObject({ 'u-app': [{ reason: 'redirect_uri_mismatch', count: 1 }] });
   });
 
+  it('is each alert, of a public client too, about the generation that is served then', async () => {
+    const { grantry, usage, spec } = await start();
+    const caller = new TokenCalls(grantry, { clientId: 'team.app' });
+    const { body } = await caller.redeem(await grantry.issueCode('team.app'));
+    expect(usage.since(undefined).denied).toEqual({});
+    const first = usage.since(undefined);
+    const replay = async () => {
+      const code = await grantry.issueCode('team.app');
+      for (let times = 0; times < 3; times++) await caller.redeem(code);
+    };
+    expect(body.access_token).toBeDefined();
+    await replay();
+    await replay();
+    spec.generation = 2;
+    const reason = 'authorization_code.replayed';
+    const lastTime = '2026-01-01T12:00:00.000Z';
+    expect(usage.since(first.cursor).denied).toEqual({ 'u-app': [{ reason, generation: 1, count: 2, lastTime }] });
+    await replay();
+    expect(usage.since(undefined).denied).toEqual({ 'u-app': [{ reason, generation: 2, count: 1, lastTime }] });
+  });
+
   it('is each ID token without groups, of a public client too', async () => {
     const { owners, subject, change } = await aPerson();
     const app = { clientId: 'team.app', uid: 'u-app', ...OPENID_CLIENT };

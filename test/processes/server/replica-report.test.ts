@@ -23,16 +23,15 @@ it.each<[string, Reports, object]>([
     new Map([['corp', { generation: 2, reach: 'DiscoveryFailed', isOverage: true }]]),
     { generation: 2, reachable: false, reason: 'DiscoveryFailed', isOverage: true },
   ],
-])('given %s → its report', async (_, reports, expected) => {
+])('given %s → its report', (_, reports, expected) => {
   const registry = { servedProviders: new Map([['corp', { generation: 2 }]]) };
   const usage = { since: () => ({ cursor: 'a', lastUsed: {}, denied: {} }) };
   const replica = new Replica({
     registry: registry as unknown as ReplicaOptions['registry'],
     usage: usage as unknown as ReplicaOptions['usage'],
-    alerts: () => undefined,
     providers: () => ({ reports: () => reports }),
     users: () => new Map(),
     clock: systemClock,
   });
-  expect((await replica.report({})).providers).toEqual({ corp: expected });
+  expect(replica.report({}).providers).toEqual({ corp: expected });
 });

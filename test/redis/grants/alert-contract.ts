@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { shardOf, shardOfPerson } from '../../../src/oauth/values/shard.ts';
-import { type AlertOutbox, type AlertSink, placeOfAlert } from '../../../src/redis/grants/alert-outbox.ts';
+import { type AlertOutbox, placeOfAlert } from '../../../src/redis/grants/alert-outbox.ts';
 import { MINUTE, redeemed, redeemRequest, rotatedTo, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
 import type { RedisWorld } from '../setup/redis-world.ts';
 
@@ -18,7 +18,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
   });
   afterEach(() => world.dispose());
 
-  const alertsIn = async (shard = SHARD, queue: 'raised' | AlertSink = 'raised') =>
+  const alertsIn = async (shard = SHARD, queue: 'raised' | 'webhook' = 'raised') =>
     (await world.outbox[queue].list(shard)).map(({ alert }) => alert);
 
   /** An alert in the outbox: of a code that came again. */
@@ -150,40 +150,31 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       expect(await outbox.raised.take(place, MINUTE)).toBe(2);
     });
 
-    it('moves on to the sinks in one action, once, wherever it is, and also while it is taken', async () => {
+    it('moves on to the webhook in one action, once, wherever it is, and also while it is taken', async () => {
       const alerts = await Promise.all(PEOPLE.map((subject) => raised(subject)));
       for (const alert of alerts) {
         const [place, shard] = [placeOfAlert(alert.id), shardOf(alert.id)];
         await outbox.raised.take(place, MINUTE);
-        await outbox.forward(alert, ['webhook', 'controller']);
-        expect(await outbox.raised.has(place)).toBe(false);
-        for (const sink of ['webhook', 'controller'] as const) {
-          expect(await alertsIn(shard, sink)).toContainEqual(alert);
-          expect(await outbox[sink].settle(place)).toBe(true);
-        }
-        await outbox.forward(alert, ['webhook', 'controller']);
-        expect([await outbox.webhook.has(place), await outbox.controller.has(place)]).toEqual([false, false]);
+        await outbox.forward(alert, true);
+        expect(await outbox.raised.settle(place)).toBe(false);
+        expect(await alertsIn(shard, 'webhook')).toContainEqual(alert);
+        expect(await outbox.webhook.settle(place)).toBe(true);
+        await outbox.forward(alert, true);
+        expect(await outbox.webhook.settle(place)).toBe(false);
       }
     });
 
-    it.each<[string, readonly AlertSink[]]>([
-      ['none', []],
-      ['the webhook', ['webhook']],
-      ['the controller', ['controller']],
-    ])('moves on to %s where there is no other sink', async (_name, sinks) => {
+    it.each([
+      ['nowhere without a webhook', false],
+      ['to the webhook', true],
+    ])('moves on %s, and to no controller', async (_name, hasWebhook) => {
       const alert = await raised();
-      await outbox.forward(alert, sinks);
-      const found = await Promise.all(
-        (['raised', 'webhook', 'controller'] as const).map((each) => alertsIn(SHARD, each)),
-      );
-      expect(found).toEqual([
-        [],
-        sinks.includes('webhook') ? [alert] : [],
-        sinks.includes('controller') ? [alert] : [],
-      ]);
+      await outbox.forward(alert, hasWebhook);
+      expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], hasWebhook ? [alert] : []]);
+      expect(await outbox.controller.list(SHARD)).toEqual([]);
     });
 
-    it('that a fail-over has lost comes to its sinks all the same, and is raised no second time', async () => {
+    it('that a fail-over has lost comes to the webhook all the same, and is raised no second time', async () => {
       const { grants } = world.stores;
       const grant = await redeemed(grants);
       const answer = await grants.rotate(rotateRequest(grant, 5));
@@ -191,25 +182,12 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       if (alert === undefined) throw new Error('nothing was raised');
       await outbox.raised.settle(placeOfAlert(alert.id));
       await world.put(world.keys.grant(grant.grantId), 'e', '');
-      await outbox.forward(alert, ['webhook']);
+      await outbox.forward(alert, true);
       expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], [alert]]);
       expect(await grants.rotate(rotateRequest(grant, 9))).toMatchObject({ outcome: 'healed', alert: undefined });
       await outbox.webhook.settle(placeOfAlert(alert.id));
-      await outbox.forward(alert, ['webhook']);
+      await outbox.forward(alert, true);
       expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], []]);
-    });
-
-    it('of one sink is not that of another: each is tried and settled by itself', async () => {
-      const alert = await raised();
-      const place = placeOfAlert(alert.id);
-      await outbox.forward(alert, ['webhook', 'controller']);
-      expect(await outbox.webhook.take(place, MINUTE)).toBe(0);
-      expect([await outbox.webhook.has(place), await outbox.controller.has(place)]).toEqual([true, true]);
-      await outbox.controller.settle(place);
-      expect([await outbox.webhook.has(place), await outbox.controller.has(place)]).toEqual([true, false]);
-      world.advance(MINUTE);
-      expect(await alertsIn(SHARD, 'webhook')).toEqual([alert]);
-      expect(await outbox.webhook.take(place, MINUTE)).toBe(1);
     });
 
     it('is gone once it is settled, and leaves nothing behind', async () => {

@@ -42,8 +42,6 @@ interface ReplicaOptions {
   readonly webhook?: boolean;
   /** How it reaches Redis. */
   readonly over?: RedisConnection;
-  /** Whether a controller is one of the sinks. */
-  readonly hasController?: boolean;
 }
 
 describeRedis('the delivery of alerts', () => {
@@ -76,14 +74,13 @@ describeRedis('the delivery of alerts', () => {
     await server.stop();
   });
 
-  function aReplica({ pace = FAST, webhook = true, over = connection, hasController }: ReplicaOptions = {}) {
+  function aReplica({ pace = FAST, webhook = true, over = connection }: ReplicaOptions = {}) {
     const replica = new DeliveringReplica({
       connection: over,
       keys,
       pace,
       webhookUrl: webhook ? receiver.url : undefined,
       onReconnect: (listener) => connection.onReconnect(listener),
-      ...(hasController !== undefined && { hasController }),
     });
     replicas.add(replica);
     return replica;
@@ -172,31 +169,25 @@ describeRedis('the delivery of alerts', () => {
     expect(replica.audits()).toEqual(['refresh_token.reuse_detected']);
   });
 
-  it('is to the controller too, by any replica, until it has acknowledged it', async () => {
-    const first = aReplica({ pace: QUIET, hasController: true }).start();
-    const second = aReplica({ hasController: true }).start();
+  it('is counted for the controller by the one replica that writes its line, and waits for no controller', async () => {
+    const [first, second] = [aReplica({ pace: QUIET }).start(), aReplica().start()];
     const id = await reuse(first);
-    await until('it is posted', async () => ids().length === 1);
-    await until('the other replica knows of it', async () => (await second.reports.exchange([])).length === 1);
-    const [told] = await first.reports.exchange([]);
-    expect(told).toMatchObject({ id, type: 'refresh_token.reuse_detected', action: 'grant_revoked' });
-    expect(Object.keys(told ?? {}).sort()).toEqual(['action', 'clientId', 'clientUid', 'id', 'time', 'type']);
-    expect(await first.reports.exchange([])).toEqual([told]);
-    expect(await second.reports.exchange(['no alert at all', '999.neither', id])).toEqual([]);
-    expect(await first.reports.exchange([])).toEqual([]);
-    expect(await waitingAlerts()).toEqual([]);
-    expect([...first.audits(), ...second.audits(), ...ids()]).toEqual(['refresh_token.reuse_detected', id]);
+    const orphan = await reuse();
+    await emptied();
+    expect([first.counted, second.counted]).toEqual([[id], [orphan]]);
   });
 
-  it('goes on to the webhook when the controller has it first', async () => {
-    receiver.answer = { status: 503 };
-    const replica = aReplica({ pace: { ...FAST, first: 500, longest: 500 }, hasController: true }).start();
-    const id = await reuse(replica);
-    await until('a try has failed', async () => ids().length > 0);
-    expect(await replica.reports.exchange([id])).toEqual([]);
-    expect(await waitingAlerts()).toEqual([id]);
-    receiver.answer = { status: 200 };
-    await emptied();
+  it('that a replica of an earlier version left for its controller is counted once, and logged and posted by none', async () => {
+    const id = await reuse();
+    const [queued] = await outbox.raised.list(id.slice(0, 3));
+    if (queued?.alert === undefined) throw new Error('nothing was raised');
+    await outbox.raised.settle(queued);
+    await server.command('HSET', keys.controllerAlerts(queued.shard), id, JSON.stringify(queued.alert));
+    const replicas = [aReplica({ pace: QUIET }), aReplica({ pace: QUIET, webhook: false })];
+    await Promise.all(replicas.map(({ delivery }) => delivery.sweep()));
+    expect(await waitingAlerts()).toEqual([]);
+    expect(replicas.flatMap(({ counted }) => counted)).toEqual([id]);
+    expect([...replicas.flatMap((replica) => replica.audits()), ...ids()]).toEqual([]);
   });
 
   it('is by another replica when the one that raised it is gone, with audit line and counter', async () => {
@@ -361,40 +352,33 @@ describeRedis('the delivery of alerts', () => {
     ]);
   });
 
-  it('is given up for a sink that does not take it for a week, said in the log', async () => {
+  it('is given up for a webhook that no replica has for a week, said in the log', async () => {
     const id = await reuse();
     const [queued] = await outbox.raised.list(id.slice(0, 3));
     if (queued?.alert === undefined) throw new Error('nothing was raised');
     const { shard, alert } = queued;
     await outbox.raised.settle(queued);
-    const replica = aReplica({ pace: QUIET, webhook: false, hasController: true });
+    const replica = aReplica({ pace: QUIET, webhook: false });
     const sweptAtTheAge = async (age: number) => {
       const json = JSON.stringify({ ...alert, time: Date.now() - age });
-      for (const key of [keys.webhookAlerts(shard), keys.controllerAlerts(shard)]) {
-        await server.command('HSET', key, id, json);
-      }
+      await server.command('HSET', keys.webhookAlerts(shard), id, json);
       await replica.delivery.sweep();
       return await waitingAlerts();
     };
     const week = 7 * 24 * 3_600_000;
-    expect(await sweptAtTheAge(week - 60_000)).toEqual([id, id]);
-    expect(await replica.reports.exchange([])).toHaveLength(1);
+    expect(await sweptAtTheAge(week - 60_000)).toEqual([id]);
     expect(await sweptAtTheAge(week + 1)).toEqual([]);
-    expect(await replica.reports.exchange([])).toEqual([]);
     const given = replica.lines.filter(({ level }) => level === 'error').map(({ alert, sink }) => [alert, sink]);
-    expect(given.sort()).toEqual([
-      [id, 'controller'],
-      [id, 'webhook'],
-    ]);
+    expect(given).toEqual([[id, 'webhook']]);
   });
 
-  it('is logged, and is to the controller, though the webhook hangs', async () => {
+  it('is logged, and counted for the controller, though the webhook hangs', async () => {
     receiver.answer = undefined;
     await untold(40);
-    const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 }, hasController: true }).start();
+    const replica = aReplica({ pace: { ...QUIET, leftBehind: 0 } }).start();
     const swept = replica.delivery.sweep();
     await until('sixteen wait for their answer', () => receiver.received.length === 16);
-    await until('all are reported', async () => (await replica.reports.exchange([])).length === 40);
+    await until('all are counted', () => replica.counted.length === 40);
     expect([replica.audits().length, receiver.mostWaiting]).toEqual([40, 16]);
     receiver.answer = { status: 204 };
     receiver.answerWaiting();

@@ -35,7 +35,6 @@ const KINDS = [
   'token',
   'jti',
   'outbox',
-  'outbox:controller',
   'outbox:webhook',
   'session',
   'sessions',
@@ -78,7 +77,7 @@ describeRedis('a dump of Redis', () => {
     for (const queued of lists.flat()) {
       await outbox.raised.take(queued, 1000);
       await look();
-      if (queued.alert !== undefined) await outbox.forward(queued.alert, ['webhook', 'controller']);
+      if (queued.alert !== undefined) await outbox.forward(queued.alert, true);
       await outbox.webhook.take(queued, 1000);
     }
     await look();

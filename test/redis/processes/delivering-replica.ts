@@ -6,7 +6,6 @@ import { Metrics } from '../../../src/http/metrics/metrics.ts';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import type { Clock } from '../../../src/oauth/ports/ports.ts';
 import { AlertDelivery, type DeliveryPace } from '../../../src/processes/alerts/alert-delivery.ts';
-import { AlertReports } from '../../../src/processes/alerts/alert-reports.ts';
 import { AuditLog } from '../../../src/processes/log/audit-log.ts';
 import { createLog } from '../../../src/processes/log/log.ts';
 import type { RedisConnection } from '../../../src/redis/connection/connection.ts';
@@ -24,8 +23,6 @@ interface DeliveringOptions {
   readonly pace?: DeliveryPace;
   /** By which tries are signed. Default: that of the machine. */
   readonly clock?: Clock;
-  /** Whether a controller is one of the sinks. */
-  readonly hasController?: boolean;
 }
 
 /** What its webhook signs with. */
@@ -37,9 +34,10 @@ export class DeliveringReplica {
   readonly metrics = new Metrics({ clients: () => 0, logDropped: () => 0, processMetrics: false });
   readonly audit: AuditLog;
   readonly delivery: AlertDelivery;
-  readonly reports: AlertReports;
+  /** The alerts that it counts for the controller, with and without an audit line of its own. */
+  readonly counted: string[] = [];
 
-  constructor({ connection, keys, onReconnect, webhookUrl, pace, clock, hasController = false }: DeliveringOptions) {
+  constructor({ connection, keys, onReconnect, webhookUrl, pace, clock }: DeliveringOptions) {
     const stream = new Writable({
       decodeStrings: false,
       write: (line: string, _encoding, done) => {
@@ -49,9 +47,14 @@ export class DeliveringReplica {
     });
     const log = createLog('info', stream);
     const { metrics } = this;
-    this.audit = new AuditLog({ log, metrics, subjects: 'hashed', pepper: randomBytes(32) });
+    this.audit = new AuditLog({
+      log,
+      metrics,
+      subjects: 'hashed',
+      pepper: randomBytes(32),
+      observe: ({ alert }) => alert && this.counted.push(alert.id),
+    });
     const outbox = new AlertOutbox({ connection, keys });
-    this.reports = new AlertReports(outbox.controller);
     const signing = { secrets: () => [WEBHOOK_SECRET], clock: clock ?? { now: () => Date.now() }, limit: 1000 };
     this.delivery = new AlertDelivery({
       log,
@@ -61,7 +64,7 @@ export class DeliveringReplica {
       onReconnect,
       ...(pace !== undefined && { pace }),
       outbox,
-      ...(hasController && { reports: this.reports }),
+      alerted: ({ id }) => this.counted.push(id),
       webhook: webhookUrl === undefined ? undefined : new Webhook({ url: webhookUrl, ...signing }),
     });
   }

@@ -21,9 +21,7 @@ if letter and redis.call('EXISTS', KEYS[1]) == 1 then
 end
 
 if redis.call('HDEL', KEYS[2], ARGV[2]) == 0 and not is_lost then return end
-for at = 3, 4 do
-  if ARGV[at + 1] == '1' then redis.call('HSETNX', KEYS[at], ARGV[2], ARGV[3]) end
-end
+if ARGV[4] == '1' then redis.call('HSETNX', KEYS[3], ARGV[2], ARGV[3]) end
 
 -- alertRaiseAgain
 #!lua flags=allow-oom

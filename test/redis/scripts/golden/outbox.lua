@@ -1,11 +1,3 @@
--- outboxHas
-local replication = redis.pcall('INFO', 'replication')
-if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
-if string.find(replication, 'role:slave', 1, true) then
-  return redis.error_reply('READONLY this script runs on a primary only')
-end
-return redis.call('HEXISTS', KEYS[1], ARGV[2])
-
 -- outboxList
 local replication = redis.pcall('INFO', 'replication')
 if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
