@@ -37,6 +37,8 @@ export interface Opened {
   readonly refused: RefusedForm | undefined;
   /** Epoch milliseconds. */
   readonly sealedAt: number;
+  /** Whether it is over: good for no more than to name where the sign-in led. */
+  readonly isExpired: boolean;
 }
 
 type Sealed = Destination & {
@@ -73,14 +75,13 @@ export class SealedRequests {
     return this.#texts.seal(JSON.stringify(sealed), bindingTo(browser));
   }
 
-  /** What was sealed; undefined when the text is forged, changed, expired, or made for another browser. */
+  /** What was sealed; undefined when the text is forged, changed, or made for another browser. */
   open(text: string, browser: string): Opened | undefined {
     const opened = this.#texts.open(text, bindingTo(browser));
     if (opened === undefined) return undefined;
     const { expiresAt, refused, ...destination } = JSON.parse(opened) as Sealed;
-    if (expiresAt <= this.#clock.now()) return undefined;
     // Another version of this server may have sealed a path that this one has no page for.
     if ('path' in destination && !OWN_PATHS.includes(destination.path)) return undefined;
-    return { destination, refused, sealedAt: expiresAt - LIFETIME };
+    return { destination, refused, sealedAt: expiresAt - LIFETIME, isExpired: expiresAt <= this.#clock.now() };
   }
 }

@@ -50,6 +50,7 @@ export interface ConsentPageFacts {
   /** Whether another person may answer the request. */
   readonly maySwitch: boolean;
   readonly client: {
+    readonly id: string;
     readonly name: string;
     readonly redirectUri: string;
     readonly website: string | undefined;
@@ -73,14 +74,14 @@ export function consentPage(facts: ConsentPageFacts): string {
   const { client, person, access } = facts;
   const [only] = access.length === 1 ? access : [];
   const action = `${frame.basePath}/consent/${facts.interactionId}`;
-  const csrf = html`<input type="hidden" name="csrf" value="${facts.csrf}">`;
+  const hidden = html`<input type="hidden" name="csrf" value="${facts.csrf}"><input type="hidden" name="client" value="${client.id}">`;
   const title = consent.title(client.name);
   return layout({
     frame,
     title,
     body: html`
       <h1>${isolated(consent.title, client.name)}</h1>
-      <form class="account" method="post" action="${action}">${csrf}
+      <form class="account" method="post" action="${action}">${hidden}
         <span class="avatar" aria-hidden="true">${initial(person.displayName)}</span>
         <span class="who">
           ${consent.signedInAs} <strong>${personName(person)}</strong>
@@ -102,7 +103,7 @@ export function consentPage(facts: ConsentPageFacts): string {
         ${facts.lastsUntil && html`<dt>${consent.howLong}</dt><dd>${consent.lasts[facts.lastsUntil]}</dd>`}
       </dl>
       ${facts.isLimited && html`<p class="note">${consent.onlySome}</p>`}
-      <form class="choices" method="post" action="${action}">${csrf}
+      <form class="choices" method="post" action="${action}">${hidden}
         <button type="submit" name="decision" value="deny">${consent.deny}</button>
         <button type="submit" class="primary" name="decision" value="allow">${consent.allow}</button>
       </form>

@@ -1,9 +1,9 @@
 // The error page: what happened, what the person can do, and the request id to quote.
-// It never shows internals nor any text from the request. Its one link is the answer of the server to a registered address, or the
-// account page.
+// It never shows internals nor any text from the request. Its one link is the answer of the server to a registered address, the
+// website of a client, or the account page.
 
 import { answerLink } from './answer-link.ts';
-import { html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
 import type { PageFrame } from './page-frame.ts';
 import type { ErrorText, Texts } from './texts.ts';
@@ -21,6 +21,8 @@ export interface ErrorPageFacts {
    * for a page without a link.
    */
   readonly answer?: string | undefined;
+  /** Where the person can begin again: the website of a client that is served, or the path of a page of ours. */
+  readonly start?: string | undefined;
 }
 
 const CLIENT_REASONS: ReadonlySet<string> = new Set(['client_unknown', 'client_refused', 'client_gone']);
@@ -36,8 +38,9 @@ const APPLICATION_REASONS: ReadonlySet<string> = new Set([
 ]);
 
 /** The whole document. */
-export function errorPage({ frame, status, reason, requestId, answer }: ErrorPageFacts): string {
+export function errorPage({ frame, status, reason, requestId, answer, start }: ErrorPageFacts): string {
   const { texts } = frame.language;
+  const link = answer ?? (isAboutAccount(reason) ? `${frame.basePath}/account` : start);
   const { title, message, advice } =
     answer === undefined ? errorText(texts.error, status, reason) : texts.error.notVouched;
   return layout({
@@ -47,10 +50,14 @@ export function errorPage({ frame, status, reason, requestId, answer }: ErrorPag
       <h1>${title}</h1>
       <p>${message}</p>
       <p>${advice}</p>
-      ${answer !== undefined && answerLink(texts, answer)}
-      ${isAboutAccount(reason) && html`<p><a href="${frame.basePath}/account">${texts.account.titles.overview}</a></p>`}
+      ${link !== undefined && linkTo(texts, link)}
       <p class="request-id">${texts.error.requestId} <code>${requestId}</code></p>`,
   });
+}
+
+function linkTo(texts: Texts, address: string): Html {
+  if (!address.startsWith('/')) return answerLink(texts, address);
+  return html`<p><a href="${address}">${texts.account.titles.overview}</a></p>`;
 }
 
 function isAboutAccount(reason: string): boolean {

@@ -64,14 +64,14 @@ export class ErrorWriter {
   /** A person cannot answer an authentication challenge: 401 becomes 400 on a page. */
   #sendPage(reply: FastifyReply, answer: ErrorAnswer): void {
     const { reason } = answer;
-    const { id: requestId, headers } = reply.request;
+    const { id: requestId, headers, visit } = reply.request;
     const status = answer.status === 401 ? 400 : answer.status;
     reply
       .removeHeader('www-authenticate')
       .code(status)
       .headers(PAGE_HEADERS)
       .type('text/html; charset=utf-8')
-      .send(errorPage({ frame: pageFrame(this.#site, headers), status, reason, requestId }));
+      .send(errorPage({ frame: pageFrame(this.#site, headers), status, reason, requestId, start: visit.start }));
   }
 
   #note(error: unknown, answer: ErrorAnswer, request: FastifyRequest, endpoint: Endpoint | undefined): void {

@@ -45,6 +45,8 @@ interface Visit {
    * Set by a handler once the client's address is verified: server faults redirect there instead of to an error page.
    */
   faultLocation: ((error: FaultCode) => string) | undefined;
+  /** Set by a handler, for error pages: see {@link ErrorPageFacts.start}. */
+  start: string | undefined;
 }
 
 /** One for the process: the headers of every request of a tick are read and checked before the first handler runs. */
@@ -113,7 +115,7 @@ function visits({ endpoints, issuer, corsOrigins }: HttpServerOptions) {
     const found = table.find(pathOf(request.url));
     const endpoint = found?.isForBrowsers && !checks.acceptsPage(request) ? undefined : found;
     reply.header('x-request-id', request.id);
-    request.visit = { endpoint, startedAt: performance.now(), facts: {}, faultLocation: undefined };
+    request.visit = { endpoint, startedAt: performance.now(), facts: {}, faultLocation: undefined, start: undefined };
     if (endpoint === undefined || endpoint.answers === 'html') reply.headers(page);
     else reply.headers(endpoint.handlers.POST ? form : common);
     if (endpoint) reply.headers(corsHeaders(endpoint, request.headers.origin, corsOrigins()));

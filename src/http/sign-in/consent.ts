@@ -41,10 +41,11 @@ interface Opened {
 }
 
 /** The interaction of the path, if this browser's session opened it (security row U8). */
-async function open(flow: SignInFlow, { request }: Exchange): Promise<Opened> {
-  const signedIn = await flow.sessions.current(request);
+async function open(flow: SignInFlow, exchange: Exchange): Promise<Opened> {
+  const interactionId = interactionIdOf(flow, exchange);
+  const signedIn = await flow.sessions.current(exchange.request);
   if (!signedIn) throw startAgain('interaction_not_signed_in');
-  const interaction = await flow.interactions.read(interactionIdOf(request), signedIn.session.sessionId);
+  const interaction = await flow.interactions.read(interactionId, signedIn.session.sessionId);
   if (!interaction) throw startAgain('interaction_unknown');
   return { signedIn, interaction };
 }
@@ -64,6 +65,7 @@ async function ask(flow: SignInFlow, exchange: Exchange): Promise<void> {
     person: signedIn.session,
     maySwitch: isAboutAnyone(request),
     client: {
+      id: client.clientId,
       name: client.displayName,
       redirectUri: request.redirectUri,
       website: client.clientUri,
@@ -100,7 +102,7 @@ async function submitDecision(flow: SignInFlow, exchange: Exchange): Promise<voi
     case 'deny':
       await decide(flow, opened, decision);
       log.outcome = decision === 'allow' ? 'consent_given' : 'consent_denied';
-      reply.redirect(resumePath(flow, interaction.interactionId), 303);
+      reply.redirect(resumePath(flow, interaction.interactionId, interaction.request.clientId), 303);
       return;
     case 'other_account':
       if (!isAboutAnyone(interaction.request)) throw startAgain('interaction_odd_decision');

@@ -1,9 +1,9 @@
 // What every form of the login page holds beside its own fields: the sealed destination, and the proof that this server made the
 // page for this browser.
 
-import type { Destination } from '../cookies/sealed-request.ts';
+import type { Destination, Opened } from '../cookies/sealed-request.ts';
 import type { Exchange } from '../server/endpoint.ts';
-import { acceptedStill, requireOwnForm, type SignInFlow, startAgain } from './sign-in-flow.ts';
+import { acceptedStill, requireOwnForm, type SignInFlow, startAgain, websiteOf } from './sign-in-flow.ts';
 import type { SignInGoal } from './sign-in-goal.ts';
 
 /** The fields. */
@@ -21,10 +21,25 @@ export function openLoginForm(flow: SignInFlow, exchange: Exchange): SignInGoal 
   if (browser === undefined) throw startAgain('interaction_other_browser');
   const sealed = parameters.get('request');
   if (sealed === undefined) throw startAgain('interaction_request_missing');
+  const opened = openSealed(flow, exchange, sealed, browser);
   if (!flow.formTokens.check(parameters.get('csrf'), browser, sealed)) throw startAgain('interaction_bad_csrf');
-  const opened = flow.sealedRequests.open(sealed, browser);
-  if (!opened) throw startAgain('interaction_expired');
+  if (!opened || opened.isExpired) throw startAgain('interaction_expired');
   return goalOf(flow, exchange, opened.destination);
+}
+
+/** What was sealed for this browser, also where it is over: error pages then link to where the sign-in can begin again. */
+export function openSealed(
+  flow: SignInFlow,
+  { request }: Exchange,
+  sealed: string,
+  browser: string,
+): Opened | undefined {
+  const opened = flow.sealedRequests.open(sealed, browser);
+  if (opened === undefined) return undefined;
+  const { destination } = opened;
+  request.visit.start =
+    'path' in destination ? `${flow.basePath}/account` : websiteOf(flow, destination.request.clientId);
+  return opened;
 }
 
 /**

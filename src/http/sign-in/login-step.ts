@@ -4,7 +4,7 @@ import type { Opened, RefusedForm } from '../cookies/sealed-request.ts';
 import { type LoginProblem, loginPage } from '../pages/login-page.ts';
 import { pageFrame } from '../pages/page-frame.ts';
 import type { Exchange } from '../server/endpoint.ts';
-import { goalOf } from './login-form.ts';
+import { goalOf, openSealed } from './login-form.ts';
 import { type SignInFlow, sendLeavingPage, sendOwnPage, startAgain } from './sign-in-flow.ts';
 import { destinationOf, type SignInGoal, waysIn } from './sign-in-goal.ts';
 
@@ -77,8 +77,8 @@ export function sendRefusedForm(flow: SignInFlow, exchange: Exchange): void {
   const { request, parameters } = exchange;
   parameters.rejectDuplicates(['refused']);
   const browser = flow.sessions.browser(request);
-  const opened = browser && flow.sealedRequests.open(parameters.get('refused') ?? '', browser);
-  if (!opened) throw startAgain('interaction_expired');
+  const opened = browser && openSealed(flow, exchange, parameters.get('refused') ?? '', browser);
+  if (!opened || opened.isExpired) throw startAgain('interaction_expired');
   const goal = goalOf(flow, exchange, opened.destination);
   if (goal !== undefined) renderLoginPage(flow, exchange, goal, stillRefused(opened, flow.clock.now()));
 }

@@ -30,10 +30,11 @@ export function resumeEndpoint(flow: SignInFlow): Endpoint {
 async function resume(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply, log } = exchange;
   // 1. The interaction, by the session that opened it
+  const interactionId = interactionIdOf(flow, exchange);
   const signedIn = await flow.sessions.current(request);
   if (!signedIn) throw startAgain('interaction_not_signed_in');
   const { session, person } = signedIn;
-  const interaction = await flow.taker.take(exchange, interactionIdOf(request), session.sessionId);
+  const interaction = await flow.taker.take(exchange, interactionId, session.sessionId);
   if (!interaction) throw startAgain('interaction_unknown');
 
   // 2. The client as it is now

@@ -162,19 +162,28 @@ export async function openInteraction(
   const interactionId = Buffer.from(flow.random.bytes(INTERACTION_ID_BYTES)).toString('base64url');
   await flow.interactions.create({ interactionId, sessionId, subject, authTime, request }, INTERACTION_LIFETIME);
   const { ask } = consentNeeded(check, await flow.consents.read(subject, client.uid));
-  if (ask) return `${flow.basePath}/consent/${interactionId}`;
+  if (ask) return `${flow.basePath}/consent/${interactionId}?client=${client.clientId}`;
   await flow.interactions.decide(interactionId, sessionId, 'allow');
-  return resumePath(flow, interactionId);
+  return resumePath(flow, interactionId, client.clientId);
 }
 
-/** The path that resumes a decided interaction. */
-export function resumePath({ basePath }: SignInFlow, interactionId: string): string {
-  return `${basePath}/authorize/resume/${interactionId}`;
+/** The path that resumes a decided interaction. @param clientId as {@link interactionIdOf} reads it */
+export function resumePath({ basePath }: SignInFlow, interactionId: string, clientId: string): string {
+  return `${basePath}/authorize/resume/${interactionId}?client=${clientId}`;
 }
 
-/** The interaction named by the path. */
-export function interactionIdOf(request: FastifyRequest): string {
+/**
+ * The interaction named by the path. Beside it is the id of the client, for no more than the link of an error page: the
+ * interaction alone says what is decided.
+ */
+export function interactionIdOf(flow: SignInFlow, { request, parameters }: Exchange): string {
+  request.visit.start = websiteOf(flow, parameters.get('client') ?? '');
   return (request.params as { readonly interaction: string }).interaction;
+}
+
+/** The website of a client that is served now, where it has one: people start again there. */
+export function websiteOf({ registry }: SignInFlow, clientId: string): string | undefined {
+  return registry.current.find(clientId)?.clientUri;
 }
 
 /** The GET of an address without a page, which people open by hand or from the history: a page of ours. */

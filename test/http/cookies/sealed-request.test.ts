@@ -28,7 +28,7 @@ describe('a sealed request', () => {
   it('opens to what was sealed, for the same browser', () => {
     const { requests, clock } = sealer();
     const opened = requests.open(requests.seal(destination, 'browser'), 'browser');
-    expect(opened).toEqual({ destination, refused: undefined, sealedAt: clock.now() });
+    expect(opened).toEqual({ destination, refused: undefined, sealedAt: clock.now(), isExpired: false });
   });
 
   it('keeps what a request of OpenID Connect says', () => {
@@ -79,13 +79,13 @@ describe('a sealed request', () => {
     expect(requests.open(sealed, '')).toBeUndefined();
   });
 
-  it('opens for ten minutes and not a moment longer', () => {
+  it('is good for ten minutes and not a moment longer', () => {
     const { requests, clock } = sealer();
     const sealed = requests.seal(destination, 'browser');
     clock.time += 599_999;
-    expect(requests.open(sealed, 'browser')?.destination).toEqual(destination);
+    expect(requests.open(sealed, 'browser')).toMatchObject({ destination, isExpired: false });
     clock.time += 1;
-    expect(requests.open(sealed, 'browser')).toBeUndefined();
+    expect(requests.open(sealed, 'browser')).toMatchObject({ destination, isExpired: true });
   });
 
   it('does not open once any bit of it was changed', () => {

@@ -29,7 +29,7 @@ describe('the right password', () => {
     const { browser, page } = await atLogin(world);
     const answer = await browser.post('/login', form(page));
     expect(answer.status).toBe(303);
-    expect(answer.location).toMatch(/^\/consent\/[A-Za-z0-9_-]{43}$/);
+    expect(answer.location).toMatch(/^\/consent\/[A-Za-z0-9_-]{43}\?client=shop\.web$/);
     expect(browser.cookies.get(SESSION)).toMatch(/^\d{3}\.[A-Za-z0-9_-]{43}$/);
     expect(world.events.filter(({ type }) => type === 'login.succeeded')).toEqual([
       { type: 'login.succeeded', subject: world.subject('alice'), clientId: WEB.clientId, address: '127.0.0.1' },

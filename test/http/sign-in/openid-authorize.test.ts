@@ -10,7 +10,7 @@ const ASKS = { ...OPENID, consent: 'Required' } as const;
 const LOGIN_PAGE = 'name="password"';
 
 /** Where a person who must be asked is sent. */
-const CONSENT_PATH = /^\/consent\/[A-Za-z0-9_-]{43}$/;
+const CONSENT_PATH = /^\/consent\/[A-Za-z0-9_-]{43}\?client=shop\.web$/;
 
 async function decide(browser: Awaited<ReturnType<typeof signedIn>>, path: string, decision: string): Promise<Page> {
   return browser.post(path, { decision, csrf: hidden(await browser.get(path), 'csrf') });
