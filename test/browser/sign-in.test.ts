@@ -192,7 +192,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in in Chromium', () => {
     await page.goBack();
     expect(page.url()).toBe(refused);
     await page.reload();
-    expect(await page.getByLabel('Username').inputValue()).toBe('demo');
+    expect(await page.getByRole('textbox', { name: 'Username' }).inputValue()).toBe('demo');
     await page.goForward();
     await page.getByRole('button', { name: 'Allow' }).waitFor();
     await page.goBack();
