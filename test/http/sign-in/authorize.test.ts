@@ -165,7 +165,7 @@ describe('a person signed in', () => {
     const browser = await signedIn(world);
     const answer = await browser.get(world.authorizePath());
     expect(answer.status).toBe(302);
-    expect(answer.location).toMatch(/^\/consent\/[A-Za-z0-9_-]{43}$/);
+    expect(answer.location).toMatch(/^\/consent\/[A-Za-z0-9_-]{43}\?client=shop\.web$/);
   });
 
   it('and disabled since then is signed out and gets the login page', async () => {
