@@ -65,7 +65,7 @@ function remedyOf(error: unknown): string | undefined {
   const { code, message, port, path } = error as NodeJS.ErrnoException & { readonly port?: number };
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port} is in use: take another one, npm run notes-api -- --port 9411`;
+      return `port ${port} is in use: take another one, npm run notes-api -- --port 9411, and give --api http://localhost:9411 to what calls it`;
     case 'ENOENT':
       return `there is no ${path}: start grantry first (npm start), it makes the secret of default.notes-api`;
     default:
