@@ -219,7 +219,7 @@ export class ReplicaReports {
           action: 'Refuse',
           note: `Requests of this client are refused: ${slug}.`,
         });
-      } else if (lastTime >= this.#begun || !notices.isReported(client.status, generation, lastTime)) {
+      } else if (!notices.isReported(client.status, generation, lastTime)) {
         // A former leader that wrote no status recorded no Event either.
         const event = { type: 'Warning', reason, action: 'Revoke', note: alert.sentence, isAlert: true } as const;
         this.#options.record({ regarding: client, ...event });

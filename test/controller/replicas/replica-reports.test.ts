@@ -405,6 +405,18 @@ describe('the reports of replicas', () => {
     expect(events).toEqual(['a AuthorizationCodeReplayed, an alert']);
   });
 
+  it('given an alert that status shows of the spec before, by a clock that is ahead → an Event of the one after', async () => {
+    const { told, make, reports, events, clients } = await world();
+    told[0] = { denied: { a: alerted(START + 3000) } };
+    await reports.poll();
+    const status = { conditions: conditionsOf(reports, 'a') };
+    events.splice(0);
+    clients.set('a', { ...clientObject('a', 2), status });
+    told[0] = { denied: { a: alerted(START + 2000, { generation: 2 }) } };
+    await make().poll();
+    expect(events).toEqual(['a RefreshTokenReuse, an alert']);
+  });
+
   it('drop an alert with the next spec, and a day after it', async () => {
     const { told, reports, clock } = await world();
     told[0] = { denied: { a: alerted(START + 1000) } };
