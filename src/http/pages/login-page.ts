@@ -83,7 +83,7 @@ export function loginPage(facts: LoginPageFacts): string {
       </details>`
       }
       ${!takesPasswords && providers.length === 0 && html`<p>${facts.isClosedForNow ? login.closedForNow : login.noWay}</p>`}
-      ${helpLink(facts.frame.brand)}<p class="note">${login.note(facts.host)}</p>`,
+      ${helpLink(facts.frame.brand)}`,
   });
 }
 
@@ -91,8 +91,7 @@ export function loginPage(facts: LoginPageFacts): string {
 function helpLink({ help }: Brand): Html | undefined {
   if (help === undefined) return undefined;
   const target = help.url.startsWith('https:') && html` target="_blank"`;
-  return html`<p class="note"><a href="${help.url}"${target} rel="noopener noreferrer"><bdi>${help.text}</bdi></a></p>
-      `;
+  return html`<p class="note"><a href="${help.url}"${target} rel="noopener noreferrer"><bdi>${help.text}</bdi></a></p>`;
 }
 
 /** Whether the form for a password was used, or the client names an account, whichever: no account shows by it. */
@@ -141,6 +140,7 @@ function passwordForm(facts: LoginPageFacts, isOpen: boolean): Html {
           }`,
         })}
         <button type="submit" class="primary wide">${login.submit}</button>
+        <p class="note">${login.note(facts.host)}</p>
       </form>`;
 }
 

@@ -50,6 +50,7 @@ export interface Texts {
     readonly noWay: string;
     /** No provider can be used for now. */
     readonly closedForNow: string;
+    /** At the end of the form for a password. */
     readonly note: (host: string) => string;
   };
   readonly consent: {

@@ -28,20 +28,24 @@ function worldOf(options: WorldOptions = {}): Promise<World> {
   return aWorld(Object.assign({ clients: [OPENID], providers: [corp, partner] }, options));
 }
 
-const FORMS = /<details[^>]*>|<\/details>|action="[^"]*"|<input[^>]*autofocus|<div class="problem"[^>]*autofocus/g;
+const FORMS =
+  /<details[^>]*>|<\/details>|action="[^"]*"|<input[^>]*autofocus|<div class="problem"[^>]*autofocus|Enter your password only on [^<]*<\/p>\s*(<\/form>)?/g;
 
-/** The forms of a page in their order, what folds them, and what has the focus. */
+/** The forms of a page in their order, what folds them, what has the focus, and what is said of the password. */
 function outline({ body }: Page): readonly string[] {
   return [...body.matchAll(FORMS)].map(([found]) => {
     if (found.startsWith('<div')) return 'focus: problem';
+    if (found.startsWith('Enter')) return found.endsWith('</form>') ? NOTE : 'outside of the form';
     if (found.startsWith('<input')) return `focus: ${/name="(\w+)"/.exec(found)?.[1]}`;
     return found.replace(/ class="[^"]*"/, '').replace(/action="([^"]*)"/, '$1');
   });
 }
 
 const PROVIDERS = ['/login/upstream/corp', '/login/upstream/partner'];
-const FOLDED = [...PROVIDERS, '<details>', '/login', '</details>'];
-const OPEN = [...PROVIDERS, '<details open>', '/login', '</details>'];
+/** The end of the form for a password. */
+const NOTE = 'the password is for this host';
+const FOLDED = [...PROVIDERS, '<details>', '/login', NOTE, '</details>'];
+const OPEN = [...PROVIDERS, '<details open>', '/login', NOTE, '</details>'];
 
 const usernameOn = ({ body }: Page) => /maxlength="254" value="([^"]*)"/.exec(body)?.[1];
 
@@ -70,7 +74,7 @@ describe('the login page with providers and local users', () => {
   it('given local-first → the form first and in focus, the buttons below', async () => {
     const world = await worldOf({ signInOrder: 'local-first' });
     const page = await world.browser().get(openidPath(world));
-    expect(outline(page)).toEqual(['/login', 'focus: username', ...PROVIDERS]);
+    expect(outline(page)).toEqual(['/login', 'focus: username', NOTE, ...PROVIDERS]);
   });
 
   it.each(['alice', 'ada@corp.example', 'no-account-has-it'])(
@@ -137,13 +141,13 @@ describe('the login page without a choice', () => {
   it('no provider → the form, not folded and in focus', async () => {
     const world = await worldOf({ providers: [] });
     const page = await world.browser().get(openidPath(world));
-    expect(outline(page)).toEqual(['/login', 'focus: username']);
+    expect(outline(page)).toEqual(['/login', 'focus: username', NOTE]);
   });
 
   it('a provider without its Secret alone → the form, not folded and in focus', async () => {
     const world = await worldOf({ providers: [anOidcProvider({ credentials: undefined })] });
     const page = await world.browser().get(openidPath(world));
-    expect(outline(page)).toEqual(['/login', 'focus: username']);
+    expect(outline(page)).toEqual(['/login', 'focus: username', NOTE]);
   });
 
   it('no local users → the buttons alone', async () => {
