@@ -219,8 +219,8 @@ export class ReplicaReports {
           action: 'Refuse',
           note: `Requests of this client are refused: ${slug}.`,
         });
-      } else if (!notices.isReported(client.status, generation, lastTime)) {
-        // A former leader that wrote no status recorded no Event either.
+      } else if (lastTime >= this.#begun || !notices.isReported(client.status, generation, lastTime)) {
+        // A former leader that wrote no status recorded no Event either. What this one wrote may be of another reason.
         const event = { type: 'Warning', reason, action: 'Revoke', note: alert.sentence, isAlert: true } as const;
         this.#options.record({ regarding: client, ...event });
       }

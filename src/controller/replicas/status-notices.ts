@@ -53,18 +53,20 @@ export interface StatusNoticesOptions {
 /** The notices of one type of condition, by uid of the client. */
 export class StatusNotices {
   readonly #options: StatusNoticesOptions;
-  readonly #known = new Map<string, Occurrence>();
+  /** By uid, then reason. */
+  readonly #known = new Map<string, Map<string, Occurrence>>();
   readonly #shown = new Map<string, Shown>();
 
   constructor(options: StatusNoticesOptions) {
     this.#options = options;
   }
 
-  /** @returns whether it is later than what is known */
+  /** @returns whether it is later than what is known for its reason */
   note(uid: string, occurrence: Occurrence): boolean {
-    const known = this.#known.get(uid);
-    if (known !== undefined && !isLater(occurrence, known)) return false;
-    this.#known.set(uid, occurrence);
+    const known = this.#known.get(uid) ?? new Map<string, Occurrence>();
+    const before = known.get(occurrence.reason);
+    if (before !== undefined && !isLater(occurrence, before)) return false;
+    this.#known.set(uid, known.set(occurrence.reason, occurrence));
     return true;
   }
 
@@ -84,7 +86,7 @@ export class StatusNotices {
     const { pace } = this.#options;
     let shown = this.#shown.get(uid) ?? this.#shownIn(before);
     if (shown !== undefined && (shown.generation !== generation || now >= shown.expiresAt)) shown = undefined;
-    const known = this.#known.get(uid);
+    const known = latestOf(this.#known.get(uid));
     const isActive = known !== undefined && isCurrent(known, generation, now);
     const isNewer = isActive && known.lastTime > (shown?.lastTime ?? 0);
     const mayChange = shown === undefined || now - shown.at >= pace;
@@ -126,6 +128,10 @@ export class StatusNotices {
     };
     return { condition, generation, lastTime, at: lastTime, expiresAt: lastTime + TTL_MILLISECONDS };
   }
+}
+
+function latestOf(occurrences: ReadonlyMap<string, Occurrence> = new Map()): Occurrence | undefined {
+  return [...occurrences.values()].toSorted((one, other) => (isLater(one, other) ? -1 : 1))[0];
 }
 
 /** Generations decide before times, as the clocks of replicas differ. */

@@ -417,6 +417,31 @@ describe('the reports of replicas', () => {
     expect(events).toEqual(['a RefreshTokenReuse, an alert']);
   });
 
+  it('given an alert of another type that another replica reports later with an earlier time → an Event each, once, and the latest in status', async () => {
+    const { told, reports, events, clients, clock } = await world();
+    clock.at = START + 11_000;
+    told[0] = { denied: { a: alerted(START + 10_000) } };
+    await reports.poll();
+    const conditions = conditionsOf(reports, 'a');
+    clients.set('a', { ...clientObject('a'), status: { conditions } });
+    told[1] = { denied: { a: alerted(START + 9000, { reason: 'authorization_code.replayed' }) } };
+    clock.at = START + 2 * MINUTE;
+    await reports.poll();
+    await reports.poll();
+    expect(events).toEqual(['a RefreshTokenReuse, an alert', 'a AuthorizationCodeReplayed, an alert']);
+    expect(conditionsOf(reports, 'a', 1, { conditions })).toEqual(conditions);
+  });
+
+  it('given refusals of two reasons, the earlier one reported later → an Event each', async () => {
+    const { told, reports, events } = await world();
+    told[0] = { denied: { a: denied(START + 10_000) } };
+    await reports.poll();
+    told[1] = { denied: { a: denied(START + 9000, { reason: 'unauthorized_client' }) } };
+    await reports.poll();
+    expect(events).toEqual(['a InvalidScope', 'a UnauthorizedClient']);
+    expect(conditionsOf(reports, 'a')).toMatchObject([{ reason: 'InvalidScope' }]);
+  });
+
   it('drop an alert with the next spec, and a day after it', async () => {
     const { told, reports, clock } = await world();
     told[0] = { denied: { a: alerted(START + 1000) } };
