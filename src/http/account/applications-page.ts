@@ -1,19 +1,13 @@
 // The page of the clients with access to an account: what each may do and where, and when it was used; and the question before the
 // access of one is revoked. What clients and owners of resources write is text only.
 
-import { resourceName, type ShownResource, type ShownScope, scopeItem } from '../pages/consent-page.ts';
+import { identifierList, type ShownGrant, scopeInWords, shortName } from '../pages/consent-page.ts';
 import { type Html, html } from '../pages/html.ts';
 import { isolated } from '../pages/isolated.ts';
 import type { Texts } from '../pages/texts.ts';
 import type { FormFields } from './account-flow.ts';
 import { type AccountPageContent, accountLayout, askButton, questionPage } from './account-layout.ts';
 import { dayIn } from './point-in-time.ts';
-
-/** The same scopes at some resources. */
-export interface ShownGrant {
-  readonly resources: readonly ShownResource[];
-  readonly scopes: readonly ShownScope[];
-}
 
 /** One client. */
 export interface ShownApplication {
@@ -103,20 +97,21 @@ function applicationFacts(
   { client, isLetIn, access, firstUsed, lastUsed }: ShownApplication,
   id: string,
 ): Html {
-  const { account } = texts;
+  const { account, consent } = texts;
+  const identifiers = identifierList(consent, access);
   return html`
           <h2 id="${id}">${client === undefined ? account.unknownApplication : html`<bdi>${client.name}</bdi>`}</h2>
           <p class="detail">${client === undefined ? account.unknownDetail : html`<code>${client.clientId}</code>`}</p>
           ${isLetIn && html`<p class="detail">${account.letInByDefault}</p>`}
           ${access.length > 0 && html`<h3>${account.mayDo}</h3>${access.map((grant) => grantList(texts, grant))}`}
+          ${identifiers && html`<details><summary>${consent.details}</summary>${identifiers}</details>`}
           ${usedOn(texts, firstUsed, lastUsed)}`;
 }
 
 function grantList({ consent }: Texts, { resources, scopes }: ShownGrant): Html {
   return html`
-          <ul class="scopes">${scopes.map((scope) => scopeItem(consent, scope))}
-          </ul>
-          ${resources.map((resource) => html`<p class="detail">${resourceName(resource)}</p>`)}`;
+          ${resources.map((resource) => html`<h4>${shortName(resource)}</h4>`)}
+          <ul class="scopes">${scopes.map((scope) => html`<li>${scopeInWords(consent, scope)}</li>`)}</ul>`;
 }
 
 function usedOn(texts: Texts, firstUsed: number | undefined, lastUsed: number | undefined): Html {

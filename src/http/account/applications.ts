@@ -5,6 +5,7 @@ import type { ClientUse, Consent } from '../../oauth/ports/login-stores.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { Registry } from '../../oauth/registry/registry.ts';
 import type { Resource } from '../../oauth/registry/resource.ts';
+import type { ShownGrant } from '../pages/consent-page.ts';
 import { type PageLanguage, textIn } from '../pages/page-language.ts';
 import {
   ACCOUNT_PAGE,
@@ -15,7 +16,7 @@ import {
   leadTo,
   type Visit,
 } from './account-flow.ts';
-import { applicationsPage, revokePage, type ShownApplication, type ShownGrant } from './applications-page.ts';
+import { applicationsPage, revokePage, type ShownApplication } from './applications-page.ts';
 
 const PATH = '/account/applications';
 
@@ -47,7 +48,6 @@ interface Application {
 async function show(flow: AccountFlow, visit: Visit): Promise<string> {
   const { signedIn, frame, exchange } = visit;
   const asked = pageNumber(exchange.parameters.get('page'));
-  const registry = flow.registry.current;
   const all = await applicationsOf(flow, signedIn.session.subject);
   const pages = Math.max(1, Math.ceil(all.length / PER_PAGE));
   const page = Math.min(asked, pages);
@@ -55,10 +55,10 @@ async function show(flow: AccountFlow, visit: Visit): Promise<string> {
   return applicationsPage({
     frame,
     path: PATH,
-    applications: shown.map((application) => shownApplication(application, registry, frame.language)),
+    applications: shown.map((application) => shownApplication(flow, application, frame.language)),
     page,
     pages,
-    revoked: revokedClient(exchange.parameters.get('revoked'), registry, all),
+    revoked: revokedClient(exchange.parameters.get('revoked'), flow.registry.current, all),
   });
 }
 
@@ -70,7 +70,7 @@ async function askRevocation(flow: AccountFlow, visit: Visit, clientUid: string)
   return revokePage({
     frame,
     path: PATH,
-    application: shownApplication(application, flow.registry.current, frame.language),
+    application: shownApplication(flow, application, frame.language),
     fields: formFields(flow, signedIn, { action: 'revoke', subject: clientUid }),
   });
 }
@@ -91,15 +91,15 @@ async function applicationsOf(
 }
 
 function shownApplication(
+  flow: AccountFlow,
   { clientUid, access = new Map(), use }: Application,
-  registry: Registry,
   language: PageLanguage,
 ): ShownApplication {
-  const client = registry.findByUid(clientUid);
+  const client = flow.registry.current.findByUid(clientUid);
   return {
     client: client && shownClient(client),
     isLetIn: client?.consent === 'Skip',
-    access: shownAccess(access, registry, language),
+    access: shownAccess(flow, access, language),
     firstUsed: use?.firstUsed,
     lastUsed: use?.lastUsed,
     clientUid,
@@ -111,20 +111,29 @@ function shownClient({ displayName, clientId, tokens }: Client): ShownApplicatio
   return { name: displayName, clientId, livesOnSeconds: accessTokenFormat === 'jwt' ? accessTokenLifetimeSeconds : 0 };
 }
 
-/** One entry for each resource with an owner, and one for all others with the same scopes. */
-function shownAccess(access: Consent, { resources }: Registry, language: PageLanguage): readonly ShownGrant[] {
+/** One entry for each resource with an owner, and one for all others with the same scopes; what is about the person first. */
+function shownAccess(
+  { registry, issuer }: AccountFlow,
+  access: Consent,
+  language: PageLanguage,
+): readonly ShownGrant[] {
+  const { resources } = registry.current;
   const groups = Map.groupBy(access.keys(), (audience) => {
     const owner = resources.ownerOf(audience);
     return JSON.stringify([owner?.identifier, access.get(audience)]);
   });
-  return [...groups.values()].map((audiences) => {
+  const grants = [...groups.values()].map((audiences) => {
     const owner = resources.ownerOf(audiences[0] ?? '');
     const scopes = access.get(audiences[0] ?? '') ?? [];
     return {
-      resources: audiences.map((identifier) => ({ identifier, name: owner && textIn(language, owner.displayName) })),
+      // The issuer is no place of its own: its scopes are about the person.
+      resources: audiences
+        .filter((identifier) => identifier !== issuer)
+        .map((identifier) => ({ identifier, name: owner && textIn(language, owner.displayName) })),
       scopes: scopes.map((name) => ({ name, description: descriptionOf(name, owner, language) })),
     };
   });
+  return grants.toSorted((one, other) => Math.min(one.resources.length, 1) - Math.min(other.resources.length, 1));
 }
 
 function descriptionOf(name: string, owner: Resource | undefined, language: PageLanguage): string | undefined {

@@ -22,6 +22,12 @@ export interface ShownResource {
   readonly name: string | undefined;
 }
 
+/** The same scopes at some resources; at none where they are about the person. */
+export interface ShownGrant {
+  readonly resources: readonly ShownResource[];
+  readonly scopes: readonly ShownScope[];
+}
+
 /** What a client asks for at some resources. */
 export interface ShownAccess {
   readonly resources: readonly ShownResource[];
@@ -156,18 +162,16 @@ function accessSection({ consent, heading, access, disclosed, scopesOf, quiet }:
           (each) => html`${access.length > 1 && each.resources.map((resource) => html`<h3>${shortName(resource)}</h3>`)}
         <ul class="${quiet ? 'scopes quiet' : 'scopes'}">${scopesOf(each).map(
           (scope) => html`
-          <li>${claimLine(consent, scope, disclosed) ?? meaningOf(consent, scope) ?? html`<code>${scope.name}</code>`}</li>`,
+          <li>${claimLine(consent, scope, disclosed) ?? scopeInWords(consent, scope)}</li>`,
         )}
         </ul>`,
         )}
       </section>`;
 }
 
-/** A scope in words, as an item of a list. */
-export function scopeItem(consent: Texts['consent'], scope: ShownScope): Html {
-  const meaning = meaningOf(consent, scope);
-  return html`
-          <li>${meaning && html`<span class="means">${meaning}</span> `}<code>${scope.name}</code></li>`;
+/** What a scope means, else its name. */
+export function scopeInWords(consent: Texts['consent'], scope: ShownScope): Html {
+  return meaningOf(consent, scope) ?? html`<code>${scope.name}</code>`;
 }
 
 /** Undefined where neither the owner nor a standard says what the scope means. */
@@ -192,17 +196,16 @@ function claimLine(
 }
 
 /** The name that the owner gives the resource, else its identifier. */
-function shortName({ name, identifier }: ShownResource): Html {
+export function shortName({ name, identifier }: ShownResource): Html {
   return name === undefined ? html`${identifier}` : html`<bdi>${name}</bdi>`;
 }
 
 /** What is not needed to decide: how access ends, the identifiers behind names, and the scopes behind descriptions. */
 function details({ frame, access, lastsUntil }: ConsentPageFacts): Html | undefined {
   const { consent } = frame.language.texts;
-  const named = access.flatMap(({ resources }) => resources).filter(({ name }) => name !== undefined);
-  const scopes = access.flatMap(({ asked, given }) => [...asked, ...given]);
-  const described = scopes.filter((scope) => meaningOf(consent, scope) !== undefined);
-  if (lastsUntil === undefined && named.length + described.length === 0) return undefined;
+  const grants = access.map(({ resources, asked, given }) => ({ resources, scopes: [...asked, ...given] }));
+  const list = identifierList(consent, grants);
+  if (lastsUntil === undefined && list === undefined) return undefined;
   return html`<details>
         <summary>${consent.details}</summary>
         ${
@@ -210,17 +213,23 @@ function details({ frame, access, lastsUntil }: ConsentPageFacts): Html | undefi
           html`<p>${consent.lastsDetail[lastsUntil]}
           <a href="${frame.basePath}/account/applications" target="_blank" rel="noopener noreferrer">${consent.revokeThere}</a></p>`
         }
-        <ul>${named.map((resource) => html`<li>${resourceName(resource)}</li>`)}${described.map(
-          (scope) => html`<li>${meaningOf(consent, scope)} <code>${scope.name}</code></li>`,
-        )}
-        </ul>
+        ${list}
       </details>`;
 }
 
-/** In full: anyone may write any name, and the identifier is one owner's alone. */
-export function resourceName({ name, identifier }: ShownResource): Html {
-  if (name === undefined) return html`${identifier}`;
-  return html`<bdi>${name}</bdi> <span class="detail">${identifier}</span>`;
+/**
+ * The identifiers behind names, and the scopes behind descriptions: anyone may write any name, and an identifier is one owner's alone.
+ * Undefined where there are none.
+ */
+export function identifierList(consent: Texts['consent'], grants: readonly ShownGrant[]): Html | undefined {
+  const named = grants.flatMap(({ resources }) => resources).filter(({ name }) => name !== undefined);
+  const scopes = grants.flatMap((grant) => grant.scopes);
+  const described = scopes.filter((scope) => meaningOf(consent, scope) !== undefined);
+  if (named.length + described.length === 0) return undefined;
+  return html`<ul>${named.map(
+    ({ name, identifier }) => html`<li><bdi>${name}</bdi> <span class="detail">${identifier}</span></li>`,
+  )}${described.map((scope) => html`<li>${meaningOf(consent, scope)} <code>${scope.name}</code></li>`)}
+        </ul>`;
 }
 
 /** The destination of the answer, in words a person can check. An address without https may be any program. */

@@ -48,16 +48,17 @@ describe('the page of the applications', () => {
     expect(formsOf(page)).toEqual([]);
   });
 
-  it('shows name, id, scope, resources, first and last use; the latest use first', async () => {
+  it('shows name, id, the resources above what is allowed there, first and last use; the latest use first, the issuer at no place', async () => {
     const world = await anAccountWorld();
     const browser = await world.browser().signIn();
     const { refresh_token } = await browser.letIn(SHOP, { scope: 'openid profile read' });
     world.clock.advance(2 * DAY);
     await browser.letIn(MAIL);
     expect(entriesOf(await browser.get(PATH))).toEqual([
-      'Mail shop.mail What you allowed read https://api.shop.example/ First used: January 3, 2026 Last used: January 3, 2026',
-      'Shop & Sons shop.web What you allowed read https://api.shop.example/ ' +
-        'Know which account is yours openid See your name and profile profile http://127.0.0.1:9400 ' +
+      'Mail shop.mail What you allowed https://api.shop.example/ read First used: January 3, 2026 Last used: January 3, 2026',
+      'Shop & Sons shop.web What you allowed Know which account is yours See your name and profile ' +
+        'https://api.shop.example/ read ' +
+        'Details Know which account is yours openid See your name and profile profile ' +
         'First used: January 1, 2026 Last used: January 1, 2026',
     ]);
     world.clock.advance(DAY);
@@ -80,9 +81,15 @@ describe('the page of the applications', () => {
     const browser = await world.browser().signIn();
     await browser.letIn(client, { scope: 'notes.read' });
     const page = await browser.get(PATH);
-    expect(page.body).toContain('<bdi>&#60;b&#62;Notes&#60;/b&#62;</bdi>');
-    expect(page.body).toContain('Read your notes');
-    expect(page.body).toContain('https://notes.example/api');
+    const [above = '', details = ''] = page.body.split('<details>');
+    expect(above).toMatch(
+      /<h4><bdi>&#60;b&#62;Notes&#60;\/b&#62;<\/bdi><\/h4>\s*<ul class="scopes"><li><bdi>Read your notes<\/bdi><\/li><\/ul>/,
+    );
+    expect(above).not.toMatch(/notes\.read|https:\/\/notes\.example/);
+    expect(details).toContain(
+      '<bdi>&#60;b&#62;Notes&#60;/b&#62;</bdi> <span class="detail">https://notes.example/api</span>',
+    );
+    expect(details).toContain('<bdi>Read your notes</bdi> <code>notes.read</code>');
     const german = await browser.get(PATH, { 'accept-language': 'de' });
     expect(german.body).toContain('<bdi>Notizen</bdi>');
     expect(german.body).toContain('Ihre Notizen lesen');
