@@ -71,7 +71,7 @@ export class RegistrySources {
   readonly providers: Pick<ObjectView, 'objects'>;
   readonly providerSecrets: Pick<ObjectView, 'get'>;
   /** The Secrets of the release namespace of the type for users. */
-  readonly usersSecrets: Pick<ObjectView, 'objects'>;
+  readonly usersSecrets: Pick<Reflector, 'objects' | 'lastProgress'>;
   readonly secrets: Pick<ObjectView, 'get'>;
   readonly #options: RegistrySourcesOptions;
   readonly #reflectors: readonly (readonly [Resource, Reflector])[];

@@ -169,6 +169,11 @@ export class RegistrySync implements RegistryRef {
     return this.#served ? this.#providers.served : new Map();
   }
 
+  /** Epoch milliseconds up to which no change of these Secrets was missed. */
+  get usersFollowedUntil(): number {
+    return this.#sources.usersSecrets.lastProgress;
+  }
+
   /** The Secrets with users of the release namespace; all of them once a registry is served. */
   usersSecrets(): Iterable<KubernetesObject> {
     return this.#sources.usersSecrets.objects();

@@ -100,6 +100,15 @@ function entryOf(user: LocalUser): Entry {
   };
 }
 
+/** How well the lists of users were read. */
+export interface UsersReading {
+  /** See {@link LocalUsers.isWhole}. */
+  readonly isWhole?: boolean;
+  readonly outdated?: ReadonlySet<string>;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 /** One consistent set of users, replaced as a whole; disabled people too. */
 interface Directory {
   readonly byUsername: ReadonlyMap<string, Entry>;
@@ -129,7 +138,7 @@ export class LocalUsers implements People {
   readonly #judge: PasswordJudge;
   #users: readonly LocalUser[];
   #isWhole = true;
-  #isCurrent = true;
+  #outdated: ReadonlySet<string> = new Set();
   #directory: Directory;
   #onChange = () => {};
 
@@ -161,16 +170,19 @@ export class LocalUsers implements People {
     return this.#isWhole;
   }
 
-  /** Whether every user is as its list has it now: of a list with a fault an older reading counts. */
-  get isCurrent(): boolean {
-    return this.#isCurrent;
+  /** Whether a user is as its list has it now: of a list with a fault an older reading counts. */
+  isCurrent(subject: string): boolean {
+    return !this.#outdated.has(subject);
   }
 
-  /** Replaces all users at once. A removed or disabled user loses sessions and grants at their next use. */
-  replace(users: readonly LocalUser[], { isWhole = true, isCurrent = true } = {}): void {
+  /**
+   * Replaces all users at once. A removed or disabled user loses sessions and grants at their next use.
+   * @param reading what is known of the lists: `outdated` has the subjects that {@link isCurrent} denies
+   */
+  replace(users: readonly LocalUser[], { isWhole = true, outdated = NONE }: UsersReading = {}): void {
     this.#users = users;
     this.#isWhole = isWhole;
-    this.#isCurrent = isCurrent;
+    this.#outdated = outdated;
     this.#directory = directoryOf(users);
     this.#onChange();
   }

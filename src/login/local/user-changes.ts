@@ -24,9 +24,11 @@ export interface UserChangesOptions {
   readonly clock: Clock;
   /**
    * How long the list of this process may be older than that of another, milliseconds. A noted credential that this
-   * process has never had counts as newer for so long, and as long as a list of this process has a fault.
+   * process has never had counts as newer for so long, and as long as the list of the user cannot be read or has a fault.
    */
   readonly lag: number;
+  /** Epoch milliseconds up to which this process has missed no change of the lists. Default: now. */
+  readonly followedUntil?: (() => number) | undefined;
   /** Called after a change has ended what the person held. */
   readonly onEnded: (change: UserChange) => void;
   /** Called with the first fault of a comparison; what is left is tried again. */
@@ -102,12 +104,13 @@ export class UserChanges {
       this.#differing.delete(subject);
       return true;
     }
-    const { clock, lag, users } = this.#options;
+    const { clock, lag, users, followedUntil } = this.#options;
     const now = clock.now();
     const known = this.#differing.get(subject);
     const since = known?.credential === credential ? known.since : now;
     this.#differing.set(subject, { credential, since });
-    return users.isCurrent && now - since >= lag;
+    // Of a process that follows no changes the list may be any older.
+    return users.isCurrent(subject) && now - (followedUntil?.() ?? now) < lag && now - since >= lag;
   }
 
   async #settle(subject: string, credential: string, noted: string | undefined): Promise<void> {

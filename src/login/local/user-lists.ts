@@ -49,7 +49,7 @@ interface KeptList extends ListContent {
   readonly rank: ListRank;
   /** Whether it has been read without a fault: until then it may name users that are not known. */
   readonly isKnown: boolean;
-  /** Whether its last reading is without a fault. */
+  /** Whether it could be read, without a fault, the last time. */
   readonly isCurrent: boolean;
 }
 
@@ -83,6 +83,14 @@ export class UserLists {
     });
   }
 
+  /** Keeps what a list had that cannot be read now. It counts from the next {@link merge} on. @returns whether that is new */
+  unreadable(key: string): boolean {
+    const list = this.#lists.get(key);
+    if (list === undefined || !list.isCurrent) return false;
+    this.#lists.set(key, { ...list, isCurrent: false });
+    return true;
+  }
+
   /** Forgets a list from the next {@link merge} on. */
   delete(key: string): void {
     this.#lists.delete(key);
@@ -95,7 +103,8 @@ export class UserLists {
     const isWhole = isMergedWhole && lists.every(([, { isKnown }]) => isKnown);
     this.#leftOut = new Map(lists.flatMap(([key], index) => (leftOut[index] ? [[key, leftOut[index]]] : [])));
     this.blocks.replace(blocks);
-    this.users.replace(users, { isWhole, isCurrent: lists.every(([, { isCurrent }]) => isCurrent) });
+    const outdated = lists.flatMap(([, { isCurrent, entries }]) => (isCurrent ? [] : entries.filter(isUser)));
+    this.users.replace(users, { isWhole, outdated: new Set(outdated.map(subjectOf)) });
     return users;
   }
 

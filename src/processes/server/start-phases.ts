@@ -214,6 +214,7 @@ export function createServing(
     clock: systemClock,
     log,
     lag: USERS_FILE_LAG,
+    followedUntil: () => registry.usersFollowedUntil,
   });
   return { tokens, alerts, userChanges };
 }

@@ -60,7 +60,7 @@ export class UsersFile {
   }
 
   async #reload(): Promise<void> {
-    const { file = '', log } = this.#options;
+    const { file = '', lists, log } = this.#options;
     const [text, before] = [this.#text, this.#fault];
     try {
       const fault = await this.#read(file);
@@ -72,6 +72,7 @@ export class UsersFile {
       // The same text counts again once it can be read again.
       this.#text = undefined;
       this.#fault = faultLine(error);
+      if (lists.unreadable(KEY)) lists.merge();
       // A file that cannot be read is tried at every poll.
       if (this.#fault !== before) log.error({ file }, `${this.#fault}: it ${faultOf(error)}`);
     }

@@ -15,15 +15,19 @@ interface UserChangesParts {
   readonly log: Logger;
   /** How long the list may be older than that of another replica, milliseconds. */
   readonly lag: number;
+  /** As of {@link UserChanges}. */
+  readonly followedUntil?: () => number;
 }
 
 /** Compares nothing before `start`. */
-export function assembleUserChanges({ users, stores, clock, audit, log, lag }: UserChangesParts): UserChanges {
+export function assembleUserChanges(parts: UserChangesParts): UserChanges {
+  const { users, stores, clock, audit, log, lag, followedUntil } = parts;
   return new UserChanges({
     users,
     store: stores.users,
     clock,
     lag,
+    followedUntil,
     onEnded: ({ subject, reason }) => audit.record({ type: 'sessions.ended_all', subject, reason }),
     onFault: (error) => log.warn({ err: error }, 'not all changed users are settled: the rest is tried again'),
   });

@@ -2,7 +2,7 @@
 // end midway, and a store of which a part is away.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type LocalUser, LocalUsers } from '../../../src/login/local/local-users.ts';
+import { type LocalUser, LocalUsers, type UsersReading } from '../../../src/login/local/local-users.ts';
 import { type UserChange, UserChanges } from '../../../src/login/local/user-changes.ts';
 import { memoryStores } from '../../../src/memory/stores.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
@@ -29,19 +29,20 @@ beforeEach(() => {
 });
 
 /** A replica with this list of users; `read` is a change of the list. */
-function replica(list: readonly LocalUser[], store: UserStore = stores.users) {
+function replica(list: readonly LocalUser[], store: UserStore = stores.users, followedUntil?: () => number) {
   const users = new LocalUsers({ clock, users: list });
   const changes = new UserChanges({
     users,
     store,
     clock,
     lag: LAG,
+    followedUntil,
     onEnded: (change) => ended.push(change),
     onFault: (error) => faults.push(error),
   });
   return {
     compare: () => changes.run(),
-    read(next: readonly LocalUser[], reading: { readonly isWhole?: boolean; readonly isCurrent?: boolean } = {}) {
+    read(next: readonly LocalUser[], reading?: UsersReading) {
       users.replace(next, reading);
       return changes.run();
     },
@@ -88,17 +89,41 @@ describe('a new password', () => {
 
   it('that a replica has missed, as its list has a fault since → ends everything once', async () => {
     const [reading, missing] = [replica([OLD]), replica([OLD])];
+    const subject = await subjectOf(OLD);
     await reading.compare();
     await missing.compare();
     await reading.read([NEW]);
     for (let minutes = 0; minutes < 10; minutes++) {
       now += MINUTE;
-      await missing.read([OLD], { isCurrent: false });
-      await reading.read([NEW], { isCurrent: false });
+      await missing.read([OLD], { outdated: new Set([subject]) });
+      await reading.read([NEW], { outdated: new Set([subject]) });
     }
     expect([ended.length, await reading.lets('ada'), await missing.lets('ada')]).toEqual([1, true, false]);
     await missing.read([NEW]);
     expect([ended.length, await missing.lets('ada')]).toEqual([1, true]);
+  });
+
+  it('that a replica has missed, as it follows no changes since → ends everything once', async () => {
+    const start = now;
+    const [reading, missing] = [replica([OLD]), replica([OLD], stores.users, () => start)];
+    for (const each of [reading, missing]) await each.compare();
+    await reading.read([NEW]);
+    for (let minutes = 0; minutes < 10; minutes++) {
+      now += MINUTE;
+      await missing.compare();
+      await reading.compare();
+      expect([await missing.lets('ada'), await reading.lets('ada')]).toEqual([false, true]);
+    }
+    expect(ended).toHaveLength(1);
+  });
+
+  it('beside a fault in the list of another person → counts two minutes after the start', async () => {
+    await replica([OLD]).compare();
+    const started = replica([]);
+    await started.read([NEW], { outdated: new Set([await subjectOf({ username: 'grace', passwordHash: 'hers' })]) });
+    now += LAG;
+    await started.compare();
+    expect([await started.lets('ada'), ended.length]).toEqual([true, 1]);
   });
 
   it('that no running replica has read counts two minutes after the start', async () => {

@@ -131,11 +131,13 @@ describe('a list with a fault', () => {
     expect(lists.blocks.strictest(eveOfCorp)).toBe(OUT);
     serve('people', [user('ada')]);
     const { users } = lists;
-    expect([await served('ada'), users.isWhole, users.isCurrent]).toEqual([{ ada: 0 }, true, true]);
+    const ada = (await users.lookUp('ada'))?.subject ?? '';
+    expect([await served('ada'), users.isWhole, users.isCurrent(ada)]).toEqual([{ ada: 0 }, true, true]);
     serve('people', faulty());
-    expect([users.isWhole, users.isCurrent]).toEqual([true, false]);
+    expect([users.isWhole, users.isCurrent(ada)]).toEqual([true, false]);
     serve('others', [user('grace')], rank(2));
-    expect([users.isWhole, users.isCurrent]).toEqual([true, false]);
+    const grace = (await users.lookUp('grace'))?.subject ?? '';
+    expect([users.isWhole, users.isCurrent(ada), users.isCurrent(grace)]).toEqual([true, false, true]);
     serve('others', faulty(), rank(2));
     lists.delete('others');
     lists.merge();

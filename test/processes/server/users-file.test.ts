@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
+import { hashPassword, LocalUsers, subjectOf } from '../../../src/login/local/local-users.ts';
 import { UserLists } from '../../../src/login/local/user-lists.ts';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { UsersFile } from '../../../src/processes/server/users-file.ts';
@@ -47,6 +47,7 @@ async function polledFile(content: unknown) {
   return {
     file,
     lines,
+    isCurrent: (username: string) => lists.users.isCurrent(subjectOf({ username })),
     poll,
     mayEnter,
     remove: () => rmSync(path),
@@ -82,14 +83,15 @@ describe('a users file that changes', () => {
   });
 
   it('to one that cannot be read, and back → a fault while it lasts, logged once', async () => {
-    const { file, lines, poll, remove, write, mayEnter } = await polledFile([ada]);
+    const { file, lines, poll, remove, write, mayEnter, isCurrent } = await polledFile([ada]);
+    expect(isCurrent('ada')).toBe(true);
     remove();
     poll();
     await until('it is missed', () => file.fault !== undefined);
     poll();
     expect([file.fault, lines.length]).toEqual([expect.stringMatching(/ENOENT/), 1]);
-    expect(await mayEnter()).toEqual(['ada']);
+    expect([await mayEnter(), isCurrent('ada')]).toEqual([['ada'], false]);
     await write([ada]);
-    expect([file.fault, lines.length]).toEqual([undefined, 2]);
+    expect([file.fault, lines.length, isCurrent('ada')]).toEqual([undefined, 2, true]);
   });
 });
