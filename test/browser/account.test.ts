@@ -122,7 +122,10 @@ describe.skipIf(NO_CHROMIUM)('the account page in Chromium', () => {
     await page.getByRole('button', { name: 'Revoke access' }).click();
     await page.getByRole('heading', { name: 'Revoke access?' }).waitFor();
     await page.getByRole('heading', { name: 'Shop & Sons' }).waitFor();
-    await page.getByText('Read your notes').waitFor();
+    await page.getByText('Where this works: Notes').waitFor();
+    expect(await page.getByText('Read your notes').first().isVisible()).toBe(false);
+    await page.getByText('Details').click();
+    await page.getByText('Read your notes').first().waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('heading', { name: 'Applications with access' }).waitFor();
     await page.goBack();
@@ -197,6 +200,27 @@ describe.skipIf(NO_CHROMIUM)('the account page in Chromium', () => {
         );
         expect(new Set(tops as number[]).size).toBe(1);
       }
+    },
+  );
+
+  it.each([
+    ['en-US', 1280, 800],
+    ['en-US', 375, 667],
+    ['de-AT', 1280, 800],
+    ['de-AT', 375, 667],
+  ])(
+    'given %s at %d × %d → both buttons of the question about an application are above the fold',
+    async (locale, width, height) => {
+      const { page } = await newPage({ locale, viewport: { width, height } });
+      await letIn((await newPage()).page);
+      await page.goto(`${grantry.issuer}/account/applications`);
+      await signIn(page, locale === 'de-AT');
+      await page.locator('button[value=revoke]').click();
+      await page.screenshot({ path: `${SCREENSHOTS}account-revoke-fold-${locale}-${width}.png` });
+      const boxes = await Promise.all(
+        (await page.locator('.choices button').all()).map((button) => button.boundingBox()),
+      );
+      expect(boxes.map((box) => box !== null && box.y + box.height <= height)).toEqual([true, true]);
     },
   );
 

@@ -71,9 +71,16 @@ export interface RevocationQuestion extends Omit<AccountPageContent, 'body'> {
 /** The whole document. */
 export function revokePage({ application, ...page }: RevocationQuestion): string {
   const { texts } = page.frame.language;
-  const { account } = texts;
-  const livesOnSeconds = application.client?.livesOnSeconds ?? 0;
-  const body = html`<div class="entry facts">${applicationFacts(texts, application, 'application')}</div>
+  const { account, consent } = texts;
+  const { client, access } = application;
+  const livesOnSeconds = client?.livesOnSeconds ?? 0;
+  const places = access.flatMap(({ resources }) => resources).map(shortName);
+  const body = html`<div class="entry facts">${applicationName(texts, application, 'application')}
+          ${places.length > 0 && html`<p class="detail">${consent.at}: ${places.map((place, at) => [at > 0 && ', ', place])}</p>`}
+          <details><summary>${consent.details}</summary>${grantLists(texts, access)}
+          ${identifierList(consent, access)}
+          ${usedOn(texts, application)}</details>
+      </div>
       <p>${account.revokeDetail}</p>
       ${livesOnSeconds > 0 && html`<p>${account.livesOn(livesOnSeconds)}</p>`}`;
   return questionPage({ ...page, title: account.questions.revoke, body, label: account.revoke });
@@ -84,37 +91,36 @@ function applicationItem(
   application: ShownApplication,
   { target, id }: { readonly target: string; readonly id: string },
 ): Html {
-  const label = texts.account.revoke;
+  const { consent, account } = texts;
+  const label = account.revoke;
+  const identifiers = identifierList(consent, application.access);
   return html`
-        <li class="entry">${applicationFacts(texts, application, id)}
+        <li class="entry">${applicationName(texts, application, id)}
+          ${grantLists(texts, application.access)}
+          ${identifiers && html`<details><summary>${consent.details}</summary>${identifiers}</details>`}
+          ${usedOn(texts, application)}
           ${askButton({ target, action: 'revoke', subject: application.clientUid, label, describedBy: id })}
         </li>`;
 }
 
 /** @param id of the name */
-function applicationFacts(
-  texts: Texts,
-  { client, isLetIn, access, firstUsed, lastUsed }: ShownApplication,
-  id: string,
-): Html {
-  const { account, consent } = texts;
-  const identifiers = identifierList(consent, access);
+function applicationName({ account }: Texts, { client, isLetIn }: ShownApplication, id: string): Html {
   return html`
           <h2 id="${id}">${client === undefined ? account.unknownApplication : html`<bdi>${client.name}</bdi>`}</h2>
           <p class="detail">${client === undefined ? account.unknownDetail : html`<code>${client.clientId}</code>`}</p>
-          ${isLetIn && html`<p class="detail">${account.letInByDefault}</p>`}
-          ${access.length > 0 && html`<h3>${account.mayDo}</h3>${access.map((grant) => grantList(texts, grant))}`}
-          ${identifiers && html`<details><summary>${consent.details}</summary>${identifiers}</details>`}
-          ${usedOn(texts, firstUsed, lastUsed)}`;
+          ${isLetIn && html`<p class="detail">${account.letInByDefault}</p>`}`;
 }
 
-function grantList({ consent }: Texts, { resources, scopes }: ShownGrant): Html {
-  return html`
+function grantLists({ account, consent }: Texts, access: readonly ShownGrant[]): Html | undefined {
+  if (access.length === 0) return undefined;
+  return html`<h3>${account.mayDo}</h3>${access.map(
+    ({ resources, scopes }) => html`
           ${resources.map((resource) => html`<h4>${shortName(resource)}</h4>`)}
-          <ul class="scopes">${scopes.map((scope) => html`<li>${scopeInWords(consent, scope)}</li>`)}</ul>`;
+          <ul class="scopes">${scopes.map((scope) => html`<li>${scopeInWords(consent, scope)}</li>`)}</ul>`,
+  )}`;
 }
 
-function usedOn(texts: Texts, firstUsed: number | undefined, lastUsed: number | undefined): Html {
+function usedOn(texts: Texts, { firstUsed, lastUsed }: ShownApplication): Html {
   const { account } = texts;
   if (firstUsed === undefined || lastUsed === undefined) return html`<p class="detail">${account.neverUsed}</p>`;
   return html`<p class="detail">${account.firstUsed}: ${dayIn(texts, firstUsed)}</p>

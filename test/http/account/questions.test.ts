@@ -98,7 +98,7 @@ describe('a question', () => {
     expect(body).not.toContain(other);
   });
 
-  it('about an application → names it, its access, and how long its JWTs live on; none of it for opaque tokens', async () => {
+  it('about an application → names it, the places, and how long its JWTs live on, not so for opaque tokens; what is allowed is folded', async () => {
     const { browser } = await shown();
     const page = await browser.get('/account/applications');
     const bodies = await Promise.all([0, 1].map(async (at) => (await browser.press(formOf(page, 'revoke', at))).body));
@@ -106,8 +106,15 @@ describe('a question', () => {
     const ofMail = bodies.find((body) => body.includes('<bdi>Mail</bdi>')) ?? '';
     for (const body of [ofShop, ofMail]) {
       expect(body).toContain('<h1>Revoke access?</h1>');
-      expect(body).toContain('https://api.shop.example/');
-      expect(body).toContain('the application gets nothing more');
+      const [shown = '', folded = '', ...others] = body.split(/<\/?details>/);
+      expect(others.splice(0, 1).join()).toContain('the application gets nothing more');
+      expect(others).toEqual([]);
+      expect(shown).toMatch(/<code>shop\.(web|mail)<\/code>/);
+      expect(shown).toContain('Where this works: https://api.shop.example/</p>');
+      expect(shown).not.toContain('read');
+      expect(folded).toContain('<h4>https://api.shop.example/</h4>');
+      expect(folded).toContain('<code>read</code>');
+      expect(folded).toContain('Last used: January 1, 2026');
     }
     expect(ofShop).toContain('may accept them for up to 10 minutes');
     expect(ofMail).not.toContain('may accept them');
