@@ -57,7 +57,7 @@ export class ClientUsage {
   }
 
   /** This replica has written the audit line of an alert. */
-  alerted({ clientUid, type }: Alert): void {
+  alerted({ clientUid, type }: Pick<Alert, 'clientUid' | 'type'>): void {
     this.#refused(clientUid, type);
   }
 
@@ -85,11 +85,11 @@ export class ClientUsage {
 
   /** The changes after a cursor. @param after the cursor of an earlier answer; one of another process means all */
   since(after: string | undefined): Omit<ReportAnswer, 'alerts' | 'providers' | 'users'> {
-    this.#prune();
     const { instance } = this.#options;
-    const [, afterChange = '0'] = after?.startsWith(`${instance}.`) ? after.split('.') : [];
-    const used = firstOf(this.#usedSince(Number(afterChange)));
-    const refused = firstOf(this.#refusedSince(Number(afterChange)));
+    const afterChange = Number(after?.startsWith(`${instance}.`) ? after.split('.')[1] : 0);
+    this.#prune(afterChange);
+    const used = firstOf(this.#usedSince(afterChange));
+    const refused = firstOf(this.#refusedSince(afterChange));
     const lastUsed: Record<string, string> = {};
     for (const { uid, day } of used.first) lastUsed[uid] = new Date(day * DAY).toISOString().slice(0, 10);
     const denied: Record<string, Denial[]> = {};
@@ -139,14 +139,19 @@ export class ClientUsage {
     byReason.set(reason, { generation, count: (goesOn ? before.count : 0) + 1, lastTime: now, change: this.#changes });
   }
 
-  /** Removes deleted clients, and refusals older than a day. */
-  #prune(): void {
+  /**
+   * Removes refusals older than a day, and what the controller has of clients that are not served. What it has not stays: of a
+   * client that a policy refuses for now there may be an alert.
+   */
+  #prune(reported: number): void {
     const { registry, clock } = this.#options;
-    const isGone = (uid: string) => registry.current.findByUid(uid) === undefined;
-    for (const uid of this.#lastUsed.keys()) if (isGone(uid)) this.#lastUsed.delete(uid);
+    const isOver = (uid: string, change: number) => change <= reported && registry.current.findByUid(uid) === undefined;
+    for (const [uid, { change }] of this.#lastUsed) if (isOver(uid, change)) this.#lastUsed.delete(uid);
     for (const [uid, byReason] of this.#refusals) {
-      for (const [reason, { lastTime }] of byReason) if (clock.now() - lastTime > DAY) byReason.delete(reason);
-      if (byReason.size === 0 || isGone(uid)) this.#refusals.delete(uid);
+      for (const [reason, { lastTime, change }] of byReason) {
+        if (clock.now() - lastTime > DAY || isOver(uid, change)) byReason.delete(reason);
+      }
+      if (byReason.size === 0) this.#refusals.delete(uid);
     }
   }
 }

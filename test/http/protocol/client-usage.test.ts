@@ -177,6 +177,7 @@ describe('what a replica reports of its clients', () => {
     expect(usage.since(undefined)).toEqual(all);
     expect(usage.since('another.7')).toEqual(all);
     expect(usage.since(all.cursor)).toEqual({ cursor: all.cursor, lastUsed: {}, denied: {} });
+    expect(usage.since(undefined)).toEqual(all);
   });
 
   it('restarts the count after a day without refusals', async () => {
@@ -231,14 +232,24 @@ describe('what a replica reports of its clients', () => {
       cursor = answer.cursor;
     }
     expect([denied.size, used.size]).toEqual([ids.length, ids.length]);
-    expect(usage.since(cursor)).toMatchObject({ lastUsed: {}, denied: {} });
+    expect(usage.since(cursor)).toEqual({ cursor, lastUsed: {}, denied: {} });
   });
 
-  it('holds nothing of a client that is gone', async () => {
+  it('is all that was not reported yet of a client that is not served any more, and then nothing of it', async () => {
     const { grantry, usage } = await start();
-    await ask(grantry);
     await ask(grantry, { scope: 'admin' });
+    const { cursor } = usage.since(undefined);
+    await ask(grantry);
+    usage.alerted({ type: 'refresh_token.reuse_detected', clientUid: 'u-machine' });
     grantry.setClients([]);
-    expect(usage.since(undefined)).toMatchObject({ lastUsed: {}, denied: {} });
+    // The answer may be lost.
+    for (let times = 0; times < 2; times++) {
+      const { lastUsed, denied } = usage.since(cursor);
+      expect(lastUsed).toEqual({ 'u-machine': '2026-01-01' });
+      expect(denied).toMatchObject({ 'u-machine': [{ reason: 'refresh_token.reuse_detected', count: 1 }] });
+    }
+    const last = usage.since(cursor);
+    usage.since(last.cursor);
+    expect(usage.since(undefined)).toEqual({ cursor: last.cursor, lastUsed: {}, denied: {} });
   });
 });
