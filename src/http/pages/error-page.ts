@@ -40,7 +40,7 @@ const APPLICATION_REASONS: ReadonlySet<string> = new Set([
 /** The whole document. */
 export function errorPage({ frame, status, reason, requestId, answer, start }: ErrorPageFacts): string {
   const { texts } = frame.language;
-  const link = answer ?? (isAboutAccount(reason) ? `${frame.basePath}/account` : start);
+  const next = isAboutAccount(reason) ? `${frame.basePath}/account` : start;
   const { title, message, advice } =
     answer === undefined ? errorText(texts.error, status, reason) : texts.error.notVouched;
   return layout({
@@ -50,14 +50,15 @@ export function errorPage({ frame, status, reason, requestId, answer, start }: E
       <h1>${title}</h1>
       <p>${message}</p>
       <p>${advice}</p>
-      ${link !== undefined && linkTo(texts, link)}
+      ${answer === undefined ? next !== undefined && startLink(texts, next) : answerLink(texts, answer)}
       <p class="request-id">${texts.error.requestId} <code>${requestId}</code></p>`,
   });
 }
 
-function linkTo(texts: Texts, address: string): Html {
-  if (!address.startsWith('/')) return answerLink(texts, address);
-  return html`<p><a href="${address}">${texts.account.titles.overview}</a></p>`;
+function startLink(texts: Texts, address: string): Html {
+  if (address.startsWith('/')) return html`<p><a href="${address}">${texts.account.titles.overview}</a></p>`;
+  const { protocol, host, origin } = new URL(address);
+  return html`<p><a href="${address}" rel="noreferrer">${texts.error.goTo(protocol === 'https:' ? host : origin)}</a></p>`;
 }
 
 function isAboutAccount(reason: string): boolean {

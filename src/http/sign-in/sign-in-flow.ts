@@ -174,10 +174,12 @@ export function resumePath({ basePath }: SignInFlow, interactionId: string, clie
 
 /**
  * The interaction named by the path. Beside it is the id of the client, for no more than the link of an error page: the
- * interaction alone says what is decided.
+ * interaction alone says what is decided. Anyone can write the address, so a client that only the baseline admitted has no
+ * link (docs/adr/0032).
  */
 export function interactionIdOf(flow: SignInFlow, { request, parameters }: Exchange): string {
-  request.visit.start = websiteOf(flow, parameters.get('client') ?? '');
+  const client = flow.registry.current.find(parameters.get('client') ?? '');
+  if (client?.admittedBy === 'policy') request.visit.start = client.clientUri;
   return (request.params as { readonly interaction: string }).interaction;
 }
 

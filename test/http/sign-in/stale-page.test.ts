@@ -124,6 +124,19 @@ describe('what the address of a stale page names', () => {
     expect(page.body).not.toMatch(/evil|shop\.none|SHOP/);
   });
 
+  it('a client that only the baseline admitted → no link by the address, which anyone can write', async () => {
+    const world = await aWorld({ clients: [Object.assign({}, SHOP, { admittedBy: 'baseline' })] });
+    const page = await world.browser().get(path('shop.web'));
+    expect([page.status, linksOf(page)]).toEqual([400, []]);
+  });
+
+  it('a client with a website over http → a link that says so', async () => {
+    const website = 'http://wiki.corp.example/';
+    const world = await aWorld({ clients: [Object.assign({}, SHOP, { clientUri: website })] });
+    const page = await world.browser().get(path('shop.web'));
+    expect(linksOf(page)).toEqual([[website, 'Go to http://wiki.corp.example']]);
+  });
+
   it('a client that is not served any more → no link, also by the form that named it', async () => {
     const world = await aWorld({ clients: [SHOP] });
     const browser = world.browser();
