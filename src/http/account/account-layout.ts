@@ -108,5 +108,5 @@ function subjectField(subject: string): Html | false {
 
 /** How a session began. @param provider what people know the identity provider by; undefined for a password of this server */
 export function signedInBy({ account }: Texts, provider: string | undefined): Html {
-  return html`<span class="detail">${account.signedInBy}: ${provider === undefined ? account.passwordHere : html`<bdi>${provider}</bdi>`}</span>`;
+  return html`<span class="detail">${account.signedInBy}: ${provider === undefined ? account.password : html`<bdi>${provider}</bdi>`}</span>`;
 }

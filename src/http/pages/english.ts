@@ -131,7 +131,7 @@ export const ENGLISH: Texts = {
     address: 'Address',
     signedInAt: 'Signed in',
     signedInBy: 'Signed in with',
-    passwordHere: 'your password here',
+    password: 'password',
     newestSessions: (count) => `There are more. These are the newest ${count}.`,
     noApplications: 'No application has access to your account.',
     unknownApplication: 'An application that is out of service',

@@ -136,7 +136,7 @@ export const GERMAN: Texts = {
     address: 'Adresse',
     signedInAt: 'Angemeldet',
     signedInBy: 'Angemeldet mit',
-    passwordHere: 'Ihrem Passwort hier',
+    password: 'Passwort',
     newestSessions: (count) => `Es gibt noch mehr. Das sind die ${count} neuesten.`,
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     unknownApplication: 'Eine Anwendung, die außer Betrieb ist',

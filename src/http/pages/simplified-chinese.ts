@@ -108,7 +108,7 @@ export const SIMPLIFIED_CHINESE: Texts = {
     address: 'IP 地址',
     signedInAt: '登录时间',
     signedInBy: '登录方式',
-    passwordHere: '本网站的密码',
+    password: '密码',
     newestSessions: (count) => `还有更多登录记录。此处显示最近的 ${count} 条。`,
     noApplications: '没有应用可以访问您的账号。',
     unknownApplication: '已停止服务的应用',

@@ -115,7 +115,7 @@ export interface Texts {
     readonly signedInAt: string;
     /** Before the name of an identity provider, or the next. */
     readonly signedInBy: string;
-    readonly passwordHere: string;
+    readonly password: string;
     readonly newestSessions: (count: number) => string;
     readonly noApplications: string;
     readonly unknownApplication: string;

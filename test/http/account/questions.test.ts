@@ -89,7 +89,7 @@ describe('a question', () => {
 
   it.each([
     [0, ['This browser', 'January 1, 2026 at 12:00 PM UTC'], 'Firefox'],
-    [1, ['Firefox', 'January 1, 2026 at 12:01 PM UTC', 'your password here'], 'This browser'],
+    [1, ['Firefox', 'January 1, 2026 at 12:01 PM UTC', 'Signed in with: password'], 'This browser'],
   ] as const)('about session %i → names it by what its entry says', async (index, names, other) => {
     const { browser } = await shown();
     const { body } = await browser.press(formOf(await browser.get('/account/sessions'), 'sign_out', index));

@@ -22,9 +22,9 @@ describe('the page of the sessions', () => {
     await world.browser('curl/8').signIn();
     await world.browser(CHROME).signIn('bob');
     expect(entriesOf(await here.get(PATH))).toEqual([
-      'Firefox This browser Address: 127.0.0.1 Signed in: January 1, 2026 at 12:00 PM UTC Signed in with: your password here',
-      'Another browser Address: 127.0.0.1 Signed in: January 1, 2026 at 12:02 PM UTC Signed in with: your password here',
-      'Chrome Address: 127.0.0.1 Signed in: January 1, 2026 at 12:01 PM UTC Signed in with: your password here',
+      'Firefox This browser Address: 127.0.0.1 Signed in: January 1, 2026 at 12:00 PM UTC Signed in with: password',
+      'Another browser Address: 127.0.0.1 Signed in: January 1, 2026 at 12:02 PM UTC Signed in with: password',
+      'Chrome Address: 127.0.0.1 Signed in: January 1, 2026 at 12:01 PM UTC Signed in with: password',
     ]);
   });
 
@@ -32,7 +32,7 @@ describe('the page of the sessions', () => {
     const world = await anAccountWorld({ withoutPlaces: true });
     const here = await world.browser(FIREFOX).signIn();
     expect(entriesOf(await here.get(PATH))).toEqual([
-      'Another browser This browser Signed in: January 1, 2026 at 12:00 PM UTC Signed in with: your password here',
+      'Another browser This browser Signed in: January 1, 2026 at 12:00 PM UTC Signed in with: password',
     ]);
   });
 

@@ -78,7 +78,7 @@ describe('a page of the account', () => {
     const { body } = await browser.get('/account');
     expect(body).toContain('Alice Ang (alice)');
     expect(body).toContain('alice@shop.example');
-    expect(body).toContain('Signed in with: your password here');
+    expect(body).toContain('Signed in with: password<');
   });
 
   it('given a wrong password → the login page again, and the right one leads to the page', async () => {
