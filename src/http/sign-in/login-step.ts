@@ -11,8 +11,8 @@ import { destinationOf, type SignInGoal, waysIn } from './sign-in-goal.ts';
 /** When to try a provider again that cannot be reached, seconds. */
 const UPSTREAM_RETRY_SECONDS = 10;
 
-/** Of the sealed text in an address: a request with it, cookies and headers stays below the 16 KiB that Node reads. */
-const REFUSED_CHARACTERS_MAX = 4096;
+/** Of the sealed text in an address: all headers of the redirect fit into the 4 KiB that proxies reserve by default. */
+const REFUSED_CHARACTERS_MAX = 3072;
 
 /** By the problem: the status of the page, and the reason in the log. */
 const PROBLEMS = {
