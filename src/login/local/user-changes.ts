@@ -110,7 +110,7 @@ export class UserChanges {
     const since = known?.credential === credential ? known.since : now;
     this.#differing.set(subject, { credential, since });
     // Of a process that follows no changes the list may be any older.
-    return users.isCurrent(subject) && now - (followedUntil?.() ?? now) < lag && now - since >= lag;
+    return users.isCurrent(subject) && now - (followedUntil?.() ?? now) <= lag && now - since >= lag;
   }
 
   async #settle(subject: string, credential: string, noted: string | undefined): Promise<void> {

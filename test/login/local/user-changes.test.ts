@@ -3,7 +3,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type LocalUser, LocalUsers, type UsersReading } from '../../../src/login/local/local-users.ts';
-import { type UserChange, UserChanges } from '../../../src/login/local/user-changes.ts';
+import { type UserChange, UserChanges, type UserChangesOptions } from '../../../src/login/local/user-changes.ts';
 import { memoryStores } from '../../../src/memory/stores.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import { USER_ABSENCE, type UserStore } from '../../../src/oauth/ports/login-stores.ts';
@@ -29,13 +29,17 @@ beforeEach(() => {
 });
 
 /** A replica with this list of users; `read` is a change of the list. */
-function replica(list: readonly LocalUser[], store: UserStore = stores.users, followedUntil?: () => number) {
+function replica(
+  list: readonly LocalUser[],
+  store: UserStore = stores.users,
+  { lag = LAG, followedUntil }: Partial<Pick<UserChangesOptions, 'lag' | 'followedUntil'>> = {},
+) {
   const users = new LocalUsers({ clock, users: list });
   const changes = new UserChanges({
     users,
     store,
     clock,
-    lag: LAG,
+    lag,
     followedUntil,
     onEnded: (change) => ended.push(change),
     onFault: (error) => faults.push(error),
@@ -105,7 +109,7 @@ describe('a new password', () => {
 
   it('that a replica has missed, as it follows no changes since → ends everything once', async () => {
     const start = now;
-    const [reading, missing] = [replica([OLD]), replica([OLD], stores.users, () => start)];
+    const [reading, missing] = [replica([OLD]), replica([OLD], stores.users, { followedUntil: () => start })];
     for (const each of [reading, missing]) await each.compare();
     await reading.read([NEW]);
     for (let minutes = 0; minutes < 10; minutes++) {
@@ -124,6 +128,13 @@ describe('a new password', () => {
     now += LAG;
     await started.compare();
     expect([await started.lets('ada'), ended.length]).toEqual([true, 1]);
+  });
+
+  it('of a process that is alone, whose list is never behind → counts at once', async () => {
+    await replica([OLD]).compare();
+    const alone = replica([NEW], stores.users, { lag: 0 });
+    await alone.compare();
+    expect([await alone.lets('ada'), ended.length]).toEqual([true, 1]);
   });
 
   it('that no running replica has read counts two minutes after the start', async () => {
