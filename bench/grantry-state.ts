@@ -4,7 +4,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Grant } from '../src/oauth/ports/grant-store.ts';
 import type { Session } from '../src/oauth/ports/login-stores.ts';
-import type { NewVouchedRecord } from '../src/oauth/ports/person-store.ts';
+import type { NewAssertedRecord } from '../src/oauth/ports/person-store.ts';
 import type { Stores } from '../src/oauth/ports/ports.ts';
 import { sealedStores } from '../src/oauth/sealed-stores/sealed-stores.ts';
 import { Handles } from '../src/oauth/tokens/handles.ts';
@@ -136,7 +136,7 @@ export function subjectAt(issuer: string, username: string): string {
 }
 
 /** What a sign-in there leaves of the person. */
-function vouchedFor(username: string, issuer: string): NewVouchedRecord {
+function vouchedFor(username: string, issuer: string): NewAssertedRecord {
   const { displayName, email } = PERSON;
   const subject = subjectAt(issuer, username);
   return { subject, provider: PROVIDER.name, issuer, type: 'OIDC', username, displayName, email, groups: [] };

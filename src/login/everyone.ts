@@ -1,7 +1,7 @@
 // Everyone who can sign in: the local users, and the people of identity providers.
 
-import type { VouchedPerson } from '../oauth/ports/identity-source.ts';
-import type { PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts';
+import type { AssertedPerson } from '../oauth/ports/identity-source.ts';
+import type { AssertedRecord, PersonStore } from '../oauth/ports/person-store.ts';
 import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../oauth/ports/ports.ts';
 import type { IdentityProvider } from '../oauth/registry/identity-provider.ts';
 import { issuerOf } from '../oauth/registry/identity-sources.ts';
@@ -77,7 +77,7 @@ export class Everyone implements People {
    * @returns as {@link find}, by what is noted: another sign-in at the same time may replace it before it can be read
    * @throws StoreUnavailableError
    */
-  async remember(vouched: VouchedPerson, provider: IdentityProvider): Promise<Person | undefined> {
+  async remember(vouched: AssertedPerson, provider: IdentityProvider): Promise<Person | undefined> {
     const { subject, username, displayName, email, unverifiedEmail, groups } = vouched;
     const { name, type, verifyEvery } = provider;
     const by = { provider: name, issuer: issuerOf(provider), type };
@@ -85,13 +85,13 @@ export class Everyone implements People {
     return this.#current(await this.#persons.remember(record, verifyEvery));
   }
 
-  #current(record: VouchedRecord): Person | undefined {
+  #current(record: AssertedRecord): Person | undefined {
     const person = personOf(record);
     return this.revokedBefore(person) === Number.POSITIVE_INFINITY ? undefined : person;
   }
 }
 
-function personOf({ subject, username, displayName, email, groups, ...by }: VouchedRecord): Person {
+function personOf({ subject, username, displayName, email, groups, ...by }: AssertedRecord): Person {
   const { provider: name, issuer, type, unverifiedEmail, verifiedAt } = by;
   const provider = { name, issuer, type, unverifiedEmail, verifiedAt };
   return { subject, username, displayName, email, groups, provider };

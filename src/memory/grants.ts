@@ -105,7 +105,7 @@ export class MemoryGrants implements GrantStore {
     if (!sameDigest(record.secretHash, request.secretHash) || record.grant.clientUid !== request.clientUid) {
       return { outcome: 'no_match' };
     }
-    const proof = judgeProof(record.grant, request);
+    const proof = verifyProof(record.grant, request);
     if (proof === 'bad_proof' || (proof === 'wrong_verifier' && isRedeemed(record))) return { outcome: 'bad_proof' };
     if (record.lastRedeem?.attemptId === request.attemptId) return record.lastRedeem.answer;
     if (proof === 'wrong_verifier') return this.#countWrongVerifier(record, request.attemptId);
@@ -269,7 +269,7 @@ function isKeyRight({ refreshKey }: GrantRecord, { confirmation, rotation }: Rot
 }
 
 /** RFC 6749 §4.1.3 and RFC 7636 §4.6; a code without challenge cannot be redeemed (PKCE downgrade). */
-function judgeProof(grant: Grant, request: RedeemRequest): 'right' | 'bad_proof' | 'wrong_verifier' {
+function verifyProof(grant: Grant, request: RedeemRequest): 'right' | 'bad_proof' | 'wrong_verifier' {
   if (grant.redirectUri !== request.redirectUri) return 'bad_proof';
   if (grant.confirmation !== undefined && grant.confirmation !== request.confirmation) return 'bad_proof';
   if (grant.codeChallenge === undefined || request.verifierChallenge === undefined) return 'bad_proof';

@@ -4,8 +4,8 @@ import {
   type Login,
   type LogoutName,
   type LogoutStore,
-  NOTED_LOGINS,
-  type OwedLogout,
+  type PendingLogout,
+  RECORDED_LOGINS,
 } from '../oauth/ports/logout-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import { shardOfPerson } from '../oauth/values/shard.ts';
@@ -26,7 +26,7 @@ export interface NotedLogins {
 
 /** An owed logout, from when it can be taken, and how often it was. */
 export interface OwedRecord {
-  readonly owed: OwedLogout;
+  readonly owed: PendingLogout;
   readonly due: number;
   readonly tries: number;
 }
@@ -58,7 +58,7 @@ export class MemoryLogins implements LogoutStore {
   ): NotedLogin | undefined {
     const key = keyOf(subject, sid);
     const logins = [...(this.#noted.get(key)?.logins ?? []), login];
-    const leaving = logins.length > NOTED_LOGINS ? oldestOfMost(logins) : undefined;
+    const leaving = logins.length > RECORDED_LOGINS ? oldestOfMost(logins) : undefined;
     const kept = logins.filter((each) => each !== leaving);
     this.#noted.set(key, { subject, sid, logins: kept }, endsAt);
     return leaving;
@@ -72,7 +72,7 @@ export class MemoryLogins implements LogoutStore {
   }
 
   /** The session with this `sid` has ended: what it has noted is owed. @returns what is owed by it */
-  end({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>): readonly OwedLogout[] {
+  end({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>): readonly PendingLogout[] {
     const key = keyOf(subject, sid);
     const noted = this.#noted.get(key);
     if (noted === undefined) return [];
@@ -87,7 +87,7 @@ export class MemoryLogins implements LogoutStore {
     for (const noted of this.#noted.valuesWhere((each) => each.subject === subject)) this.end(noted);
   }
 
-  async list(shard: string, limit = 100): Promise<readonly OwedLogout[]> {
+  async list(shard: string, limit = 100): Promise<readonly PendingLogout[]> {
     const now = this.#clock.now();
     const records = this.#owed.valuesWhere(({ owed, due }) => due <= now && shardOfPerson(owed.subject) === shard);
     return records.slice(0, limit).map(({ owed }) => owed);
@@ -128,7 +128,7 @@ function largest(groups: ReadonlyMap<string, readonly NotedLogin[]>): readonly N
 }
 
 /** One entry for each client, with the grants that do not survive. */
-function owedBy({ subject, sid, logins }: NotedLogins, since: number): readonly OwedLogout[] {
+function owedBy({ subject, sid, logins }: NotedLogins, since: number): readonly PendingLogout[] {
   return [...Map.groupBy(logins, ({ clientUid }) => clientUid)].map(([clientUid, own]) => {
     const grantIds = own.filter(({ offline }) => !offline).map(({ grantId }) => grantId);
     const mac = own.at(-1)?.mac;

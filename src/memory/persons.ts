@@ -1,12 +1,12 @@
 // The person store over a Map.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { NewVouchedRecord, PersonStore, VouchedRecord } from '../oauth/ports/person-store.ts';
+import type { AssertedRecord, NewAssertedRecord, PersonStore } from '../oauth/ports/person-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
 interface Entry {
-  readonly record: VouchedRecord;
+  readonly record: AssertedRecord;
   readonly expiresAt: number;
 }
 
@@ -26,7 +26,7 @@ export class MemoryPersons implements PersonStore {
     this.#persons = persons;
   }
 
-  async remember(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord> {
+  async remember(record: NewAssertedRecord, lifetime: number): Promise<AssertedRecord> {
     const verifiedAt = this.#clock.now();
     const next = { record: { ...record, verifiedAt }, expiresAt: verifiedAt + lifetime };
     const sealed = this.#persons.get(record.subject)?.sealed;
@@ -34,7 +34,7 @@ export class MemoryPersons implements PersonStore {
     return next.record;
   }
 
-  async seal(stamped: VouchedRecord, mac: string): Promise<void> {
+  async seal(stamped: AssertedRecord, mac: string): Promise<void> {
     const { subject } = stamped;
     const next = this.#persons.get(subject)?.next;
     // Two sign-ins may be noted in one millisecond.
@@ -43,7 +43,7 @@ export class MemoryPersons implements PersonStore {
     this.#persons.set(subject, { sealed, next: undefined }, next.expiresAt);
   }
 
-  async read(subject: string): Promise<VouchedRecord | undefined> {
+  async read(subject: string): Promise<AssertedRecord | undefined> {
     const sealed = this.#persons.get(subject)?.sealed;
     return sealed !== undefined && this.#clock.now() < sealed.expiresAt ? sealed.record : undefined;
   }

@@ -2,7 +2,7 @@
 // first.
 
 import type { NewSession, Session, SessionStore } from '../oauth/ports/login-stores.ts';
-import type { OwedLogout } from '../oauth/ports/logout-store.ts';
+import type { PendingLogout } from '../oauth/ports/logout-store.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 import type { MemoryLogins } from './logins.ts';
@@ -73,7 +73,7 @@ export class MemorySessions implements SessionStore {
     return record.session;
   }
 
-  async end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly OwedLogout[]> {
+  async end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly PendingLogout[]> {
     this.#sessions.delete(session.sessionId);
     return this.#logins.end(session);
   }

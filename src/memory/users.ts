@@ -1,7 +1,7 @@
 // The user store over a Map: the noted credentials of the local users. An entry never expires: a user who is absent for
 // an hour is ended by `settleAbsent`, which removes the entry.
 
-import { type NotedUser, type Session, USER_ABSENCE, type UserStore } from '../oauth/ports/login-stores.ts';
+import { type RecordedUser, type Session, USER_ABSENCE, type UserStore } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { MemoryConsents } from './consents.ts';
 import type { ExpiringMap } from './expiring-map.ts';
@@ -35,7 +35,7 @@ export class MemoryUsers implements UserStore {
     this.#parts = parts;
   }
 
-  async list(): Promise<ReadonlyMap<string, NotedUser>> {
+  async list(): Promise<ReadonlyMap<string, RecordedUser>> {
     const records = this.#parts.users.valuesWhere(() => true);
     return new Map(
       records.map(({ subject, credential, absentSince }) => [

@@ -8,7 +8,7 @@ import { Agent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { createSecureContext, getCACertificates } from 'node:tls';
 
-import { settledBy } from '../oauth/ports/deadline.ts';
+import { withDeadline } from '../oauth/ports/deadline.ts';
 import { jwksUriFault } from '../oauth/values/jwks-uri.ts';
 import { isLoopback } from '../oauth/values/redirect-uri.ts';
 import { FetchSlots } from './fetch-slots.ts';
@@ -113,7 +113,7 @@ export class GuardedFetch {
     const { lookup = nameLookup() } = this.#options;
     const found = lookup(call.url.hostname, signal);
     try {
-      return await settledBy(signal, this.#exchange({ call, found, signal, read }));
+      return await withDeadline(signal, this.#exchange({ call, found, signal, read }));
     } catch (error) {
       throw error === signal.reason ? new FetchFailedError('timeout') : error;
     } finally {

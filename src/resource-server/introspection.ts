@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { Clock } from '../oauth/ports/ports.ts';
-import { type AccessClaims, judgeClaims, type TokenExpectations, timeFault } from '../oauth/resource/access-token.ts';
+import { type AccessClaims, type TokenExpectations, timeFault, verifyClaims } from '../oauth/resource/access-token.ts';
 import type { JsonObject } from '../oauth/values/jws.ts';
 import { RecentValues } from '../oauth/values/recent-values.ts';
 import { frozen } from './access.ts';
@@ -89,7 +89,7 @@ export class IntrospectedTokens implements TokenSource {
     const askedAt = this.#clock.now();
     const answer = await this.#answerAbout(token, name);
     if (answer.active !== true) throw new InvalidTokenError('token_inactive');
-    const claims = judgeClaims(answer, expected);
+    const claims = verifyClaims(answer, expected);
     if (typeof claims === 'string') throw new InvalidTokenError(claims);
     // From when it was asked: the answer may be as old as the question.
     if (this.#cacheMilliseconds > 0) this.#kept.set(name, { claims, until: askedAt + this.#cacheMilliseconds });

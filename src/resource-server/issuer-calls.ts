@@ -1,6 +1,6 @@
 // Calls to the issuer, bounded in time and size and without redirects.
 
-import { settledBy } from '../oauth/ports/deadline.ts';
+import { withDeadline } from '../oauth/ports/deadline.ts';
 
 /** `fetch`, as far as it is used here: two arguments, the answer of Fetch. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -27,7 +27,7 @@ export interface IssuerCall {
  */
 export async function callIssuer(fetch: Fetch, call: IssuerCall): Promise<JsonAnswer> {
   const signal = AbortSignal.timeout(call.bounds.milliseconds);
-  return await settledBy(signal, answerTo(fetch, call, signal));
+  return await withDeadline(signal, answerTo(fetch, call, signal));
 }
 
 async function answerTo(fetch: Fetch, { url, init, bounds }: IssuerCall, signal: AbortSignal): Promise<JsonAnswer> {

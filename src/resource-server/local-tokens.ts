@@ -5,9 +5,9 @@ import {
   ACCESS_TOKEN_ALGORITHMS,
   type AccessClaims,
   headerFault,
-  judgeClaims,
   type TokenExpectations,
   timeFault,
+  verifyClaims,
 } from '../oauth/resource/access-token.ts';
 import type { VerificationKey } from '../oauth/values/jwk.ts';
 import { parseJwt } from '../oauth/values/jws.ts';
@@ -62,7 +62,7 @@ export class LocalTokens implements TokenSource {
     // The checks without a signature come first: a token for another API costs no fetch.
     const fault = headerFault(jwt);
     if (fault !== undefined) throw new InvalidTokenError(fault);
-    const claims = judgeClaims(jwt.claims, expected);
+    const claims = verifyClaims(jwt.claims, expected);
     if (typeof claims === 'string') throw new InvalidTokenError(claims);
     const { kid = '' } = jwt.header;
     const keys = await this.#keys.keysFor(kid);

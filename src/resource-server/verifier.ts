@@ -1,13 +1,13 @@
 // The verifier of an API: one request in, the access or the refusal out.
 
 import { hash } from 'node:crypto';
-import { PROOF_ALGORITHM_NAMES, ProofJudge } from '../oauth/dpop/proof.ts';
+import { PROOF_ALGORITHM_NAMES, ProofVerifier } from '../oauth/dpop/proof.ts';
 import { AccessRefused } from '../oauth/resource/access-refused.ts';
 import { type AccessClaims, scopeOf } from '../oauth/resource/access-token.ts';
 import { isRefusal, type PresentedCredentials, presentedCredentials } from '../oauth/resource/credentials.ts';
 import { type ChallengeFacts, refusalAnswer, type Scheme } from '../oauth/resource/refusal.ts';
 import { targetAddresses } from '../oauth/resource/request-target.ts';
-import { judgeSender, type ProvenSender } from '../oauth/resource/sender-constraint.ts';
+import { type ProvenSender, verifySender } from '../oauth/resource/sender-constraint.ts';
 import { type Access, accessOf } from './access.ts';
 import { AccessDenied, InvalidTokenError, UnavailableError } from './access-denied.ts';
 import { type ApiRequest, readRequest } from './api-request.ts';
@@ -62,7 +62,7 @@ class ApiVerifier implements Verifier {
   readonly #tokens: TokenSource;
   readonly #replays: ReplayStore;
   readonly #facts: ChallengeFacts;
-  readonly #proofs = new ProofJudge();
+  readonly #proofs = new ProofVerifier();
 
   constructor(options: VerifierOptions) {
     const settings = settingsOf(options);
@@ -100,7 +100,7 @@ class ApiVerifier implements Verifier {
     const credentials = presentedCredentials(read);
     if (isRefusal(credentials)) throw new AccessRefused(credentials);
     const claims = await this.#claimsOf(credentials);
-    const sender = judgeSender(
+    const sender = verifySender(
       credentials,
       claims,
       {

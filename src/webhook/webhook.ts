@@ -1,7 +1,7 @@
 // Posts a body to a receiver once: signed, bounded in time, without following a redirect, reading only the status of
 // the answer. The caller decides when to retry.
 
-import { settledBy } from '../oauth/ports/deadline.ts';
+import { withDeadline } from '../oauth/ports/deadline.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import { SIGNATURE_HEADER, signatureHeader } from './signature.ts';
 
@@ -31,7 +31,7 @@ export class Webhook {
   async post(body: string): Promise<WebhookAnswer> {
     const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
     try {
-      const { ok, status } = await settledBy(signal, this.#send(body, signal));
+      const { ok, status } = await withDeadline(signal, this.#send(body, signal));
       return ok ? { accepted: true } : { accepted: false, fault: `status_${status}` };
     } catch (error) {
       return { accepted: false, fault: faultOf(error) };

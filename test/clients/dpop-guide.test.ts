@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { ProofNonces } from '../../src/oauth/dpop/nonces.ts';
-import { ProofJudge } from '../../src/oauth/dpop/proof.ts';
+import { ProofVerifier } from '../../src/oauth/dpop/proof.ts';
 import { folderOfTest } from '../manifests/a-folder.ts';
 import { endProcesses, startDev } from '../processes/grantry-process.ts';
 
@@ -24,7 +24,7 @@ afterEach(endProcesses);
 
 /** An API: answers 200 to a token that is bound to the key of the proof beside it. */
 async function startApi() {
-  const judge = new ProofJudge();
+  const judge = new ProofVerifier();
   const nonces = new ProofNonces({ issuer: 'https://api.example', peppers: [Buffer.alloc(32)], rule: 'on-demand' });
   const server = createServer((request, response) => {
     const [scheme, accessToken = ''] = (request.headers.authorization ?? '').split(' ');

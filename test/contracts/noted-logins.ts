@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { IssueAnswer } from '../../src/oauth/ports/grant-store.ts';
 import type { Session } from '../../src/oauth/ports/login-stores.ts';
-import { NOTED_LOGINS } from '../../src/oauth/ports/logout-store.ts';
+import { RECORDED_LOGINS } from '../../src/oauth/ports/logout-store.ts';
 import {
   CODE_LIFETIME,
   RETENTION,
@@ -39,11 +39,11 @@ export function notedLoginsContract(name: string, makeStores: MakeStores): void 
       return { grant, answer };
     }
 
-    it(`are its newest ${NOTED_LOGINS}; the grant of the one before ends, so no grant outlives the session`, async () => {
+    it(`are its newest ${RECORDED_LOGINS}; the grant of the one before ends, so no grant outlives the session`, async () => {
       const oldest = await visit({ clientUid: 'uid-0' });
       expect(await world.stores.grants.redeem(redeemRequest(oldest.grant))).toMatchObject({ outcome: 'redeemed' });
       const newer: string[] = [];
-      for (let made = 1; made < NOTED_LOGINS; made++) {
+      for (let made = 1; made < RECORDED_LOGINS; made++) {
         newer.push((await visit({ clientUid: `uid-${made % 10}` })).grant.grantId);
       }
       const last = await visit({ clientUid: 'uid-0' });
@@ -56,7 +56,7 @@ export function notedLoginsContract(name: string, makeStores: MakeStores): void 
     it('that make room end no grant that survives the session', async () => {
       const oldest = await visit({ clientUid: 'uid-0', offline: true });
       await world.stores.grants.redeem(redeemRequest(oldest.grant));
-      for (let made = 0; made < NOTED_LOGINS; made++) {
+      for (let made = 0; made < RECORDED_LOGINS; made++) {
         expect((await visit({ clientUid: 'uid-0' })).answer).toEqual({ outcome: 'issued', evicted: [] });
       }
       expect(await world.stores.grants.rotate(rotateRequest(oldest.grant, 0))).toMatchObject({ outcome: 'rotated' });
@@ -68,7 +68,7 @@ export function notedLoginsContract(name: string, makeStores: MakeStores): void 
     ])('of a client are not pushed out by %s', async (_, visitOf) => {
       const own = { clientUid: 'uid-of-wiki', namespace: 'wiki' };
       const { grant } = await visit(own);
-      for (let made = 0; made <= NOTED_LOGINS; made++) {
+      for (let made = 0; made <= RECORDED_LOGINS; made++) {
         expect((await visit(visitOf(made))).answer.outcome).toBe('issued');
       }
       const owed = await world.stores.sessions.end(session);

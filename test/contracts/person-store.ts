@@ -1,13 +1,13 @@
 // The contract of PersonStore: what identity providers have said of people.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { NewVouchedRecord, VouchedRecord } from '../../src/oauth/ports/person-store.ts';
+import type { AssertedRecord, NewAssertedRecord } from '../../src/oauth/ports/person-store.ts';
 import { DAY, uniqueId } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
 
 /** Of a subject of its own. */
-export function vouchedRecord(different: Partial<NewVouchedRecord> = {}): NewVouchedRecord {
-  const record: NewVouchedRecord = {
+export function assertedRecord(different: Partial<NewAssertedRecord> = {}): NewAssertedRecord {
+  const record: NewAssertedRecord = {
     subject: `usr_${uniqueId()}`,
     provider: 'corp',
     issuer: 'https://corp.example.com',
@@ -29,7 +29,7 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
     });
     afterEach(() => world.dispose());
 
-    async function noted(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord> {
+    async function noted(record: NewAssertedRecord, lifetime: number): Promise<AssertedRecord> {
       const stamped = await world.stores.persons.remember(record, lifetime);
       await world.stores.persons.seal(stamped, 'mac');
       return { ...stamped, mac: 'mac' };
@@ -37,7 +37,7 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
 
     it('is found by the subject and no other, with the time of the store', async () => {
       const earliest = world.now();
-      const record = vouchedRecord();
+      const record = assertedRecord();
       const found = await noted(record, DAY);
       expect(found).toEqual({ ...record, verifiedAt: found.verifiedAt, mac: 'mac' });
       expect(found.verifiedAt).toBeGreaterThanOrEqual(earliest);
@@ -47,13 +47,13 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
     });
 
     it('without a name, an address and groups → found as such', async () => {
-      const record = vouchedRecord({ displayName: undefined, email: undefined, groups: [] });
+      const record = assertedRecord({ displayName: undefined, email: undefined, groups: [] });
       const found = await noted(record, DAY);
       expect(await world.stores.persons.read(record.subject)).toEqual(found);
     });
 
     it('with an address that is not verified → found with it', async () => {
-      const record = vouchedRecord({ email: undefined, unverifiedEmail: 'eve@corp.example.com' });
+      const record = assertedRecord({ email: undefined, unverifiedEmail: 'eve@corp.example.com' });
       const found = await noted(record, DAY);
       expect([found.unverifiedEmail, await world.stores.persons.read(record.subject)]).toEqual([
         'eve@corp.example.com',
@@ -62,7 +62,7 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
     });
 
     it('is known until just before the lifetime ends', async () => {
-      const { subject } = await noted(vouchedRecord(), DAY);
+      const { subject } = await noted(assertedRecord(), DAY);
       world.advance(DAY - world.tick);
       expect(await world.stores.persons.read(subject)).toBeDefined();
       world.advance(world.tick);
@@ -70,28 +70,28 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
     });
 
     it('is replaced whole, and lives on from then', async () => {
-      const record = vouchedRecord();
+      const record = assertedRecord();
       await noted(record, DAY);
       world.advance(DAY / 2);
-      const later = await noted(vouchedRecord({ subject: record.subject, groups: [] }), DAY);
+      const later = await noted(assertedRecord({ subject: record.subject, groups: [] }), DAY);
       world.advance(DAY - world.tick);
       expect(await world.stores.persons.read(record.subject)).toEqual(later);
     });
 
     it('stands until the next one is sealed, and to its own end', async () => {
-      const record = vouchedRecord();
+      const record = assertedRecord();
       const found = await noted(record, DAY);
       world.advance(DAY / 2);
-      await world.stores.persons.remember(vouchedRecord({ subject: record.subject, groups: [] }), DAY);
+      await world.stores.persons.remember(assertedRecord({ subject: record.subject, groups: [] }), DAY);
       expect(await world.stores.persons.read(record.subject)).toEqual(found);
       world.advance(DAY / 2);
       expect(await world.stores.persons.read(record.subject)).toBeUndefined();
     });
 
     it('of two that wait, the later one is sealed', async () => {
-      const earlier = await world.stores.persons.remember(vouchedRecord(), DAY);
+      const earlier = await world.stores.persons.remember(assertedRecord(), DAY);
       world.advance(world.tick);
-      const later = await world.stores.persons.remember(vouchedRecord({ subject: earlier.subject }), DAY);
+      const later = await world.stores.persons.remember(assertedRecord({ subject: earlier.subject }), DAY);
       await world.stores.persons.seal(earlier, 'mac of the earlier one');
       expect(await world.stores.persons.read(earlier.subject)).toBeUndefined();
       await world.stores.persons.seal(later, 'mac');

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NewGrant } from '../../src/oauth/ports/grant-store.ts';
 import type { Session } from '../../src/oauth/ports/login-stores.ts';
-import type { Login, OwedLogout } from '../../src/oauth/ports/logout-store.ts';
+import type { Login, PendingLogout } from '../../src/oauth/ports/logout-store.ts';
 import {
   signedIn as begin,
   CODE_LIFETIME,
@@ -53,7 +53,7 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       return grant;
     }
 
-    async function owed(): Promise<readonly OwedLogout[]> {
+    async function owed(): Promise<readonly PendingLogout[]> {
       const all = await world.stores.logouts.list(SHARD);
       return [...all].sort((one, other) => (one.clientUid < other.clientUid ? -1 : 1));
     }

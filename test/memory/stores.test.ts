@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../src/memory/stores.ts';
 import { StoreUnavailableError } from '../../src/oauth/ports/error.ts';
 import type { Stores } from '../../src/oauth/ports/ports.ts';
-import { vouchedRecord } from '../contracts/person-store.ts';
+import { assertedRecord } from '../contracts/person-store.ts';
 import {
   DAY,
   digest,
@@ -52,7 +52,7 @@ const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Pro
   revokedTokens: ({ stores, now }, name) => stores.revokedTokens.mark(name, now() / 1000 + 60),
   watermarks: ({ stores, now }, name) => stores.watermarks.raise({ kind: 'user', subject: name }, now()),
   users: ({ stores }, name) => stores.users.settle(name, 'digest-of-a-hash'),
-  persons: ({ stores }, name) => stores.persons.remember(vouchedRecord({ subject: name }), MINUTE),
+  persons: ({ stores }, name) => stores.persons.remember(assertedRecord({ subject: name }), MINUTE),
   sessions: ({ stores }, name) =>
     stores.sessions.create(
       sampleSession({ sessionId: name, idleLifetime: MINUTE, absoluteLifetime: MINUTE }),

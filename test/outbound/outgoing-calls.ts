@@ -215,7 +215,7 @@ const openidProvider = (step: string, path: string): OutgoingCall => ({
     return {
       async call() {
         const { outcome } = await source.finish({ pending, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
-        return outcome === 'vouched' ? 'answered' : outcome;
+        return outcome === 'asserted' ? 'answered' : outcome;
       },
       body: await others(path, path === '/token' ? 'POST' : 'GET'),
       end,
@@ -250,7 +250,7 @@ const gitHub = (step: string, path: string): OutgoingCall => ({
     return {
       async call() {
         const { outcome } = await source.finish({ pending, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
-        return outcome === 'vouched' ? 'answered' : outcome;
+        return outcome === 'asserted' ? 'answered' : outcome;
       },
       end: () => source.close(),
     };

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { controllerProof } from '../../admission/references/controller-proof.ts';
 import { CONTROLLER_SECRET } from '../../admission/references/secret-parts.ts';
 import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
-import { settledBy } from '../../oauth/ports/deadline.ts';
+import { withDeadline } from '../../oauth/ports/deadline.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 
 /** One replica that takes requests. */
@@ -101,7 +101,7 @@ export class Replicas {
   ): Promise<Answer | undefined> {
     const signal = AbortSignal.timeout(ANSWER_MILLISECONDS);
     try {
-      const text = await settledBy(signal, this.#answerOf(replica, { path, body: JSON.stringify(request) }, signal));
+      const text = await withDeadline(signal, this.#answerOf(replica, { path, body: JSON.stringify(request) }, signal));
       return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data;
     } catch {
       // Unreachable, slow, or not a replica at all: the same to the caller.

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
-import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
+import type { PendingLogout } from '../../oauth/ports/logout-store.ts';
 import type { People, Person, Random, ResourceOwner } from '../../oauth/ports/ports.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
 import { browserFamily } from '../server/browser-family.ts';
@@ -40,7 +40,7 @@ export interface BrowserSessionsOptions {
   readonly random: Random;
   readonly audit: Audit;
   /** Called with what the end of a session owes to clients. */
-  readonly onOwed: (owed: readonly OwedLogout[]) => void;
+  readonly onPendingLogouts: (owed: readonly PendingLogout[]) => void;
 }
 
 /** Reads and writes the cookies and the sessions behind them. */
@@ -49,17 +49,17 @@ export class BrowserSessions {
   readonly #owners: People;
   readonly #random: Random;
   readonly #audit: Audit;
-  readonly #onOwed: BrowserSessionsOptions['onOwed'];
+  readonly #onPendingLogouts: BrowserSessionsOptions['onPendingLogouts'];
   readonly #attributes: CookieForm['attributes'];
   readonly #sessionCookie: string;
   readonly #browserCookie: string;
 
-  constructor({ issuer, sessions, owners, random, audit, onOwed }: BrowserSessionsOptions) {
+  constructor({ issuer, sessions, owners, random, audit, onPendingLogouts }: BrowserSessionsOptions) {
     this.#sessions = sessions;
     this.#owners = owners;
     this.#random = random;
     this.#audit = audit;
-    this.#onOwed = onOwed;
+    this.#onPendingLogouts = onPendingLogouts;
     const { prefix, attributes } = cookieForm(issuer);
     this.#attributes = attributes;
     this.#sessionCookie = `${prefix}grantry-session`;
@@ -131,7 +131,8 @@ export class BrowserSessions {
   async endLogin({ subject, sid }: Pick<Session, 'subject' | 'sid'>, reason: string): Promise<void> {
     const living = (await this.#sessions.list(subject)).find((session) => session.sid === sid);
     if (living !== undefined) await this.#end(living, reason);
-    else this.#onOwed(await this.#sessions.end({ sessionId: `${shardOfPerson(subject)}.${sid}`, subject, sid }));
+    else
+      this.#onPendingLogouts(await this.#sessions.end({ sessionId: `${shardOfPerson(subject)}.${sid}`, subject, sid }));
   }
 
   /** The living ones among the person's newest sessions, the newest first. @param most the most sessions that are read */
@@ -170,7 +171,7 @@ export class BrowserSessions {
   }
 
   async #end(session: Session, reason: string): Promise<void> {
-    this.#onOwed(await this.#sessions.end(session));
+    this.#onPendingLogouts(await this.#sessions.end(session));
     this.#recordEnd(session, reason);
   }
 

@@ -158,7 +158,7 @@ export const ENGLISH: Texts = {
   error: {
     requestId: 'Request id',
     goTo: (destination) => `Go to ${destination}`,
-    notVouched: {
+    notAsserted: {
       title: 'The request of the application was refused',
       message: 'The application that sent you here asked for something that it may not have. You are not signed in.',
       advice: 'Go on only if you know this address and were there before:',

@@ -42,7 +42,7 @@ export function errorPage({ frame, status, reason, requestId, answer, start }: E
   const { texts } = frame.language;
   const next = isAboutAccount(reason) ? `${frame.basePath}/account` : start;
   const { title, message, advice } =
-    answer === undefined ? errorText(texts.error, status, reason) : texts.error.notVouched;
+    answer === undefined ? errorText(texts.error, status, reason) : texts.error.notAsserted;
   return layout({
     frame,
     title,

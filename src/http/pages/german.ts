@@ -163,7 +163,7 @@ export const GERMAN: Texts = {
   error: {
     requestId: 'Nummer der Anfrage',
     goTo: (destination) => `Weiter zu ${destination}`,
-    notVouched: {
+    notAsserted: {
       title: 'Die Anfrage der Anwendung wurde abgelehnt',
       message:
         'Die Anwendung, von der Sie kommen, hat etwas angefragt, das sie nicht bekommt. Sie sind nicht angemeldet.',

@@ -134,7 +134,7 @@ export const SIMPLIFIED_CHINESE: Texts = {
   error: {
     requestId: '请求编号',
     goTo: (destination) => `前往 ${destination}`,
-    notVouched: {
+    notAsserted: {
       title: '应用的请求被拒绝',
       message: '引导您来到此处的应用请求了它无权获得的内容。您尚未登录。',
       advice: '仅当您认识以下地址并且曾访问过它时，才继续前往：',

@@ -143,7 +143,7 @@ export interface Texts {
     readonly requestId: string;
     /** The link to an answer. */
     readonly goTo: (destination: string) => string;
-    readonly notVouched: ErrorText;
+    readonly notAsserted: ErrorText;
     /** A client that is not registered, or may not sign people in. */
     readonly client: ErrorText;
     /** A request that only its client can correct. */

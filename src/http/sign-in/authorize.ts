@@ -14,7 +14,7 @@ import { sendLoginPage } from './login-step.ts';
 import { refuseAtClient, refuseUnseen } from './refusal-at-client.ts';
 import { refusePerson } from './refused-person.ts';
 import { accepted, answerFaultsAtClient, isOutdated, openInteraction, type SignInFlow } from './sign-in-flow.ts';
-import { depart, onlyProvider } from './upstream-departure.ts';
+import { depart, onlyProvider } from './upstream-sign-in.ts';
 
 /** The authorization endpoint. HEAD must never issue anything: 405. */
 export function authorizeEndpoint(flow: SignInFlow): Endpoint {

@@ -2,7 +2,7 @@
 // an ID token that it means this person, else after a question. POST /logout/confirm answers the question. No answer
 // waits for what the end owes to clients.
 
-import { answerLogout, judgeLogout, LOGOUT_PARAMETERS, type LogoutRequest } from '../../oauth/endpoints/logout.ts';
+import { answerLogout, LOGOUT_PARAMETERS, type LogoutRequest, validateLogout } from '../../oauth/endpoints/logout.ts';
 import { readUiLocales } from '../../oauth/endpoints/ui-locales.ts';
 import { OAuthError } from '../../oauth/ports/error.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
@@ -50,7 +50,7 @@ export function logoutConfirmEndpoint(flow: SignInFlow): Endpoint {
 async function logout(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply } = exchange;
   const signedIn = await flow.sessions.current(request);
-  const judged = judgeOrAsk(flow, exchange, signedIn);
+  const judged = validateOrAsk(flow, exchange, signedIn);
   if (judged === undefined) return;
   switch (answerLogout(judged, signedIn?.session)) {
     case 'ask':
@@ -69,7 +69,11 @@ async function logout(flow: SignInFlow, exchange: Exchange): Promise<void> {
 }
 
 /** What cannot be answered is asked of a person with a session all the same, without the redirect (RP-Initiated Logout 1.0 §4). */
-function judgeOrAsk(flow: SignInFlow, exchange: Exchange, signedIn: SignedIn | undefined): LogoutRequest | undefined {
+function validateOrAsk(
+  flow: SignInFlow,
+  exchange: Exchange,
+  signedIn: SignedIn | undefined,
+): LogoutRequest | undefined {
   try {
     return judge(flow, exchange);
   } catch (error) {
@@ -94,7 +98,7 @@ async function confirm(flow: SignInFlow, exchange: Exchange): Promise<void> {
 }
 
 function judge({ issuer, registry }: SignInFlow, { parameters, log }: Exchange): LogoutRequest {
-  const judged = judgeLogout(parameters, { issuer, registry: registry.current });
+  const judged = validateLogout(parameters, { issuer, registry: registry.current });
   if (judged.client !== undefined) log.clientId = judged.client.clientId;
   return judged;
 }

@@ -9,14 +9,14 @@ import { logoutConfirmEndpoint, logoutEndpoint } from './logout.ts';
 import { resumeEndpoint } from './resume.ts';
 import type { SignInFlow } from './sign-in-flow.ts';
 import { upstreamCallbackEndpoint } from './upstream-callback.ts';
-import { upstreamDepartureEndpoint } from './upstream-departure.ts';
+import { upstreamSignInEndpoint } from './upstream-sign-in.ts';
 
 /** /authorize, /login, /consent, /authorize/resume, /logout, the style sheet, the icon and the logo. */
 export function pageEndpoints(flow: SignInFlow): readonly Endpoint[] {
   return [
     authorizeEndpoint(flow),
     loginEndpoint(flow),
-    upstreamDepartureEndpoint(flow),
+    upstreamSignInEndpoint(flow),
     upstreamCallbackEndpoint(flow),
     consentEndpoint(flow),
     resumeEndpoint(flow),

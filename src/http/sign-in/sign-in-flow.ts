@@ -18,7 +18,7 @@ import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { BrowserSessions } from '../cookies/browser-session.ts';
 import type { InteractionTaker } from '../cookies/interaction-taker.ts';
 import type { KnownBrowsers } from '../cookies/known-browsers.ts';
-import type { PendingDepartures } from '../cookies/pending-departures.ts';
+import type { PendingSignIns } from '../cookies/pending-sign-ins.ts';
 import type { OwnPath, SealedRequests } from '../cookies/sealed-request.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { SignInOrder } from '../pages/login-page.ts';
@@ -44,7 +44,7 @@ export interface SignInFlow extends PageSite {
   readonly formTokens: FormTokens;
   readonly loginLimit: LoginLimiter;
   readonly knownBrowsers: KnownBrowsers;
-  readonly departures: PendingDepartures;
+  readonly pendingSignIns: PendingSignIns;
   readonly sources: IdentitySources;
   readonly owners: People;
   readonly interactions: InteractionStore;

@@ -1,9 +1,9 @@
 // GET /login/callback/:name, where an identity provider sends a browser back to: the answer of the provider becomes a session.
 
-import type { SourceAnswer, VouchedPerson, VouchingRefusal } from '../../oauth/ports/identity-source.ts';
+import type { AssertedPerson, AssertionRefusal, SourceAnswer } from '../../oauth/ports/identity-source.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
 import { issuerOf } from '../../oauth/registry/identity-sources.ts';
-import type { Away } from '../cookies/pending-departures.ts';
+import type { SealedSignIn } from '../cookies/pending-sign-ins.ts';
 import type { ProviderProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { goalOf } from './login-form.ts';
@@ -12,7 +12,7 @@ import { refuseUnseen } from './refusal-at-client.ts';
 import { type SignInFlow, startAgain } from './sign-in-flow.ts';
 import type { SignInGoal } from './sign-in-goal.ts';
 import { answerSignedIn } from './signed-in.ts';
-import { callbackUrl, servedProvider } from './upstream-departure.ts';
+import { callbackUrl, servedProvider } from './upstream-sign-in.ts';
 
 /** How far the clock of a provider may be from ours, milliseconds. */
 const CLOCK_TOLERANCE = 60_000;
@@ -50,7 +50,7 @@ async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
   // A provider that throttles this server is unavailable: made-up codes must not keep it so.
   const isBelieved = answer.outcome !== 'invalid' && answer.outcome !== 'unavailable';
   if (isBelieved) await flow.loginLimit.refundCallback(address);
-  if (answer.outcome !== 'vouched') return refuse(flow, exchange, goal, refusalOf(answer, provider));
+  if (answer.outcome !== 'asserted') return refuse(flow, exchange, goal, refusalOf(answer, provider));
   if (goal.kind === 'accepted' && !isFresh(goal, answer.person, away)) {
     return refuseUnseen(flow, exchange, goal, 'sign_in_needed');
   }
@@ -62,11 +62,11 @@ function unreached({ sources }: SignInFlow, { name }: IdentityProvider): SourceA
 }
 
 /** @throws OAuthError as {@link startAgain}; the cookies of the departure are cleared in each case */
-function takeAway(flow: SignInFlow, exchange: Exchange, provider: IdentityProvider): Away {
+function takeAway(flow: SignInFlow, exchange: Exchange, provider: IdentityProvider): SealedSignIn {
   const { request, parameters } = exchange;
   const browser = flow.sessions.browser(request);
   const [state, ...others] = parameters.all('state');
-  const away = browser && state !== undefined && flow.departures.take(exchange, browser, state);
+  const away = browser && state !== undefined && flow.pendingSignIns.take(exchange, browser, state);
   const isDoubled = others.length > 0 || ['code', 'iss', 'error'].some((name) => parameters.all(name).length > 1);
   if (!away || isDoubled) throw startAgain('interaction_upstream_unknown');
   const { name, uid, issuer } = away.provider;
@@ -78,8 +78,8 @@ function takeAway(flow: SignInFlow, exchange: Exchange, provider: IdentityProvid
 /** Whether the person has signed in at the provider as lately as the client asks; a provider that does not say has not. */
 function isFresh(
   { request }: Extract<SignInGoal, { kind: 'accepted' }>,
-  { authTime }: VouchedPerson,
-  { leftAt }: Away,
+  { authTime }: AssertedPerson,
+  { leftAt }: SealedSignIn,
 ): boolean {
   const { prompt = [], maxAge } = request.openid ?? {};
   const oldest = prompt.includes('login') || maxAge === 0 ? leftAt : maxAge !== undefined && leftAt - maxAge * 1000;
@@ -87,7 +87,7 @@ function isFresh(
 }
 
 interface Vouched {
-  readonly person: VouchedPerson;
+  readonly person: AssertedPerson;
   readonly provider: IdentityProvider;
 }
 
@@ -115,13 +115,13 @@ async function welcome(
 interface Refused {
   readonly problem: ProviderProblem;
   readonly provider: IdentityProvider;
-  readonly reason?: VouchingRefusal;
-  readonly person?: VouchedPerson;
+  readonly reason?: AssertionRefusal;
+  readonly person?: AssertedPerson;
   /** See {@link OAuthErrorDetails.detail}. */
   readonly detail?: string | undefined;
 }
 
-function refusalOf(answer: Exclude<SourceAnswer, { outcome: 'vouched' }>, provider: IdentityProvider): Refused {
+function refusalOf(answer: Exclude<SourceAnswer, { outcome: 'asserted' }>, provider: IdentityProvider): Refused {
   const { displayName } = provider;
   if (answer.outcome !== 'refused') {
     const detail = answer.outcome === 'cancelled' ? undefined : answer.detail;

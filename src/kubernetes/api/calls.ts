@@ -2,7 +2,7 @@
 // 429. api-client.ts builds the calls and reads the responses.
 
 import type { IncomingMessage } from 'node:http';
-import { settledBy } from '../../oauth/ports/deadline.ts';
+import { withDeadline } from '../../oauth/ports/deadline.ts';
 import type { Resource } from '../objects/resources.ts';
 import { connectionError, type FailedCall, refusal, unreadable } from './api-errors.ts';
 import { applyBody } from './apply-body.ts';
@@ -129,7 +129,7 @@ export class Calls {
   }
 
   async #body(call: Call, response: IncomingMessage, signal: AbortSignal): Promise<Buffer> {
-    const read = await settledBy(signal, bytesOf(response, call.maxBytes ?? Infinity)).catch((error) => {
+    const read = await withDeadline(signal, bytesOf(response, call.maxBytes ?? Infinity)).catch((error) => {
       response.destroy();
       throw connectionError(this.named(call), error, signal);
     });

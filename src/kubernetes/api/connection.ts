@@ -3,7 +3,7 @@
 
 import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import { settledBy } from '../../oauth/ports/deadline.ts';
+import { withDeadline } from '../../oauth/ports/deadline.ts';
 import type { ClusterAccess, TlsFiles } from './cluster-access.ts';
 import { withTimeout } from './timeout.ts';
 
@@ -100,7 +100,7 @@ export class Connection {
     const open = server.startsWith('https:') ? requestHttps : requestHttp;
     const sent = open(`${server}${path}`, { method, headers, agent, signal });
     try {
-      return await settledBy(ended, headOf(sent, body));
+      return await withDeadline(ended, headOf(sent, body));
     } catch (error) {
       sent.destroy();
       if (late.aborted) throw new NoAnswerError('Timeout', `no answer within ${limit / 1000} s`);

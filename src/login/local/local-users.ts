@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../../oauth/ports/ports.ts';
 import type { Block } from '../blocks.ts';
-import { type HashingLimits, PasswordJudge } from './password.ts';
+import { type HashingLimits, PasswordVerifier } from './password.ts';
 
 export { hashPassword } from './password.ts';
 
@@ -135,7 +135,7 @@ export interface LocalUsersOptions {
 /** The local users as resource owners of the protocol. */
 export class LocalUsers implements People {
   readonly #clock: Clock;
-  readonly #judge: PasswordJudge;
+  readonly #judge: PasswordVerifier;
   #users: readonly LocalUser[];
   #isWhole = true;
   #outdated: ReadonlySet<string> = new Set();
@@ -144,7 +144,7 @@ export class LocalUsers implements People {
 
   constructor({ users, clock, hashing = { concurrent: 2, waiting: 100 } }: LocalUsersOptions) {
     this.#clock = clock;
-    this.#judge = new PasswordJudge(hashing);
+    this.#judge = new PasswordVerifier(hashing);
     this.#users = users;
     this.#directory = directoryOf(users);
   }

@@ -51,7 +51,7 @@ export interface HashingLimits {
 }
 
 /** Verifies passwords, a limited number at a time. */
-export class PasswordJudge {
+export class PasswordVerifier {
   readonly #limits: HashingLimits;
   readonly #waiting: (() => void)[] = [];
   #running = 0;

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { matchingGroups } from '../../oauth/access/group-filter.ts';
-import type { VouchedPerson, VouchingRefusal } from '../../oauth/ports/identity-source.ts';
+import type { AssertedPerson, AssertionRefusal } from '../../oauth/ports/identity-source.ts';
 import type { IdentityProvider, OidcProvider } from '../../oauth/registry/identity-provider.ts';
 
 /** More groups than these, after the globs, and the person does not sign in: a shortened list would hide a denial. */
@@ -32,12 +32,12 @@ export interface Facts {
 
 export type Mapped =
   | {
-      readonly outcome: 'vouched';
-      readonly person: VouchedPerson;
+      readonly outcome: 'asserted';
+      readonly person: AssertedPerson;
       readonly isOverage: boolean;
       readonly groupsLeftOut: number;
     }
-  | { readonly outcome: 'refused'; readonly reason: VouchingRefusal; readonly username: string };
+  | { readonly outcome: 'refused'; readonly reason: AssertionRefusal; readonly username: string };
 
 /** The `sub` of a person of a provider: `usr_` and 132 bits of SHA-256 over the parts. */
 export function subjectOf(...parts: readonly string[]): string {
@@ -99,7 +99,7 @@ export function vouch(
   isClaimedElsewhere: (domain: string) => boolean,
 ): Mapped {
   const { subject, username, displayName, authTime } = facts;
-  const refused = (reason: VouchingRefusal): Mapped => ({ outcome: 'refused', reason, username });
+  const refused = (reason: AssertionRefusal): Mapped => ({ outcome: 'refused', reason, username });
   const domain = facts.email && domainOf(facts.email);
   const { emailDomains, groups: allowedGroups } = provider.allow;
   const isOurs = domain !== undefined && (emailDomains.includes(domain) || !isClaimedElsewhere(domain));
@@ -121,7 +121,7 @@ export function vouch(
   }
   const unverifiedEmail = email === undefined ? facts.email : undefined;
   const person = { subject, username, displayName, email, unverifiedEmail, groups, authTime };
-  return { outcome: 'vouched', person, isOverage, groupsLeftOut: matching.length - kept.length };
+  return { outcome: 'asserted', person, isOverage, groupsLeftOut: matching.length - kept.length };
 }
 
 /** A text that may be shown: without controls, at most 254 characters. Undefined for any other value. */

@@ -1,7 +1,7 @@
 // Sign-in by GitHub, which is no OpenID provider: the code of an OAuth app is redeemed, and its API is asked who the person is.
 
 import type * as OpenidClient from 'openid-client';
-import type { Departure, DepartureRequest, Return, SourceAnswer } from '../../oauth/ports/identity-source.ts';
+import type { Return, SignInRequest, SourceAnswer, StartedSignIn } from '../../oauth/ports/identity-source.ts';
 import type { GitHubProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
 import { addressIn, type Facts, isObject, nameIn, subjectOf, vouch } from './claims.ts';
 import { type EndpointName, faultDetail, isCodeRefused } from './fault-detail.ts';
@@ -66,7 +66,7 @@ export class GitHubSource implements Source {
     this.#fetch.close();
   }
 
-  async begin(request: DepartureRequest): Promise<Departure | 'unavailable'> {
+  async begin(request: SignInRequest): Promise<StartedSignIn | 'unavailable'> {
     if (this.#loaded === undefined) return 'unavailable';
     const { client, config } = this.#loaded;
     const state = client.randomState();

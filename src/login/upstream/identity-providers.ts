@@ -127,7 +127,7 @@ export class IdentityProviders {
         const answer = await source.finish(returned);
         const isFailed = answer.outcome === 'unavailable' || answer.outcome === 'invalid';
         this.#note(provider, 'redemption', { started, isFailed });
-        if (answer.outcome === 'vouched') this.#recordGroups(held, answer);
+        if (answer.outcome === 'asserted') this.#recordGroups(held, answer);
         return answer;
       },
     };

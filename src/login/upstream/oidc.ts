@@ -2,7 +2,7 @@
 // openid-client makes and checks the messages; it is loaded when a provider of this type is first discovered.
 
 import type * as OpenidClient from 'openid-client';
-import type { Departure, DepartureRequest, Return, SourceAnswer } from '../../oauth/ports/identity-source.ts';
+import type { Return, SignInRequest, SourceAnswer, StartedSignIn } from '../../oauth/ports/identity-source.ts';
 import type { OidcProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
 import { type Claims, completed, factsOf, hasRequiredClaims, lacksMapped, vouch } from './claims.ts';
 import { type EndpointName, faultDetail, isCodeRefused } from './fault-detail.ts';
@@ -84,7 +84,7 @@ export class OidcSource implements Source {
     this.#fetch.close();
   }
 
-  async begin(request: DepartureRequest): Promise<Departure | 'unavailable'> {
+  async begin(request: SignInRequest): Promise<StartedSignIn | 'unavailable'> {
     if (this.#discovered === undefined) return 'unavailable';
     const { config, client } = this.#discovered;
     const { scopes, acrValues } = this.#provider;

@@ -2,7 +2,7 @@
 // and bounds on time, size and calls at once.
 
 import type { Dispatcher, Headers, RequestInit, Response } from 'undici';
-import { settledBy } from '../../oauth/ports/deadline.ts';
+import { withDeadline } from '../../oauth/ports/deadline.ts';
 import { isLoopback } from '../../oauth/values/redirect-uri.ts';
 
 /** From the call to the last byte, in milliseconds: a browser waits for it. */
@@ -56,7 +56,7 @@ export class UpstreamFetch {
     this.#running += 1;
     const signal = AbortSignal.timeout(this.#options.limit ?? LIMIT);
     try {
-      return await settledBy(signal, this.#fetch(url, { ...init, signal }));
+      return await withDeadline(signal, this.#fetch(url, { ...init, signal }));
     } catch (error) {
       if (error !== signal.reason) throw error;
       // The next call would wait behind a connection that is still being set up for this one.

@@ -8,7 +8,7 @@ import { isLocalhostName, isLoopbackOrPrivateUse } from '../values/redirect-uri.
 import type { ClientAccess } from './client-access.ts';
 
 /** A request, with its client and the access of that by the same registry. */
-export interface JudgedRequest {
+export interface ValidatedRequest {
   readonly client: Client;
   readonly request: AuthorizationSnapshot;
   readonly access: Pick<ClientAccess, 'scopesAt'>;
@@ -28,7 +28,7 @@ export interface ConsentNeed {
 export function requestedAccess({
   request: { scope, audiences },
   access,
-}: Pick<JudgedRequest, 'request' | 'access'>): Consent {
+}: Pick<ValidatedRequest, 'request' | 'access'>): Consent {
   return withoutEmpty(
     audiences.map((audience) => {
       const allowed = new Set(access.scopesAt(audience));
@@ -48,7 +48,7 @@ function withoutEmpty(scopes: readonly (readonly [audience: string, scope: reado
  * With `prompt=consent` the client itself asks for the question (OpenID Connect Core §3.1.2.1).
  * @param given what this person let this client do before; undefined when nothing
  */
-export function consentNeeded(judged: JudgedRequest, given: Consent | undefined): ConsentNeed {
+export function consentNeeded(judged: ValidatedRequest, given: Consent | undefined): ConsentNeed {
   const { client, request } = judged;
   const { redirectUri, openid } = request;
   const unassured = isLoopbackOrPrivateUse(redirectUri) && (isPublic(client) || !isLocalhostName(redirectUri));
@@ -57,11 +57,11 @@ export function consentNeeded(judged: JudgedRequest, given: Consent | undefined)
 }
 
 /** Whether earlier consent, or consent `Skip`, covers the whole request: what it asks for at each of its audiences. */
-export function isCovered(judged: JudgedRequest, given: Consent | undefined): boolean {
+export function isCovered(judged: ValidatedRequest, given: Consent | undefined): boolean {
   return judged.client.consent === 'Skip' || newAccess(judged, given).size === 0;
 }
 
-function newAccess(judged: JudgedRequest, given: Consent | undefined): Consent {
+function newAccess(judged: ValidatedRequest, given: Consent | undefined): Consent {
   return withoutEmpty(
     [...requestedAccess(judged)].map(([audience, scope]) => {
       const before = new Set(given?.get(audience));

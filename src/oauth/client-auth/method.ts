@@ -1,7 +1,7 @@
 // The interface of a client authentication method. The table of methods is `index.ts`; `tries.ts` finds the one that a
 // request tries, and the checks around it (limits, same answer for every failure) are in `client-authentication.ts`.
 
-import type { CertificateJudge } from '../client-certificates/certificate-judge.ts';
+import type { CertificateVerifier } from '../client-certificates/certificate-verifier.ts';
 import type { ClusterIssuer } from '../ports/cluster-issuer.ts';
 import type { KeySets } from '../ports/key-sets.ts';
 import type { Clock } from '../ports/ports.ts';
@@ -32,7 +32,7 @@ export interface VerificationContext {
   readonly tokenEndpoint: string;
   readonly clock: Clock;
   /** Undefined where mutual TLS is not configured: no client has a method that needs it then. */
-  readonly certificates: CertificateJudge | undefined;
+  readonly certificates: CertificateVerifier | undefined;
   /** The issuer of ServiceAccount tokens. */
   readonly clusterIssuer: ClusterIssuer<VerificationKey>;
   /** The keys of clients that publish them at an address of their own. */

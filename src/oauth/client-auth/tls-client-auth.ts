@@ -1,7 +1,7 @@
 // tls_client_auth: a certificate of a CA that the server trusts, with the one name the client is registered by (RFC 8705
 // §2.1). The request itself has a client_id and nothing else.
 
-import type { CertificateFault, CertificateJudge } from '../client-certificates/certificate-judge.ts';
+import type { CertificateFault, CertificateVerifier } from '../client-certificates/certificate-verifier.ts';
 import type { CertificateSettings } from '../registry/client.ts';
 import type { ClientAuthMethod, Verification } from './method.ts';
 
@@ -11,7 +11,7 @@ export const tlsClientAuth = certificateMethod((judge, der, settings) =>
 
 /** Why a certificate is not the client's; undefined where it is. */
 type Judgement = (
-  judge: CertificateJudge,
+  judge: CertificateVerifier,
   der: Uint8Array,
   settings: CertificateSettings,
 ) => CertificateFault | undefined;

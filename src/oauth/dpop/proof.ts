@@ -62,7 +62,7 @@ export interface ProofExpectations {
 }
 
 /** A proof that passed. */
-export interface JudgedProof {
+export interface VerifiedProof {
   /** Of its key: RFC 7638, SHA-256, base64url. */
   readonly thumbprint: string;
   /** What a token for the holder of the key is bound to. */
@@ -93,12 +93,12 @@ export function isNonceFault(fault: ProofFault): fault is NonceFault {
 }
 
 /** Judges proofs; keeps the keys of recent ones, as a client signs many proofs with one key. */
-export class ProofJudge {
+export class ProofVerifier {
   /** By header: it holds nothing but type, algorithm and key, so that those of one key are the same. */
   readonly #keys = new RecentValues<ProofKey>(KEPT_KEYS);
 
   /** @param header the value of the DPoP header; of several, joined by commas */
-  judge(header: string, expected: ProofExpectations): JudgedProof | ProofFault {
+  judge(header: string, expected: ProofExpectations): VerifiedProof | ProofFault {
     const proof = readProof(header);
     if (typeof proof === 'string') return proof;
     const holder = this.#keys.get(proof.encodedHeader) ?? holderOf(proof);
@@ -112,7 +112,7 @@ export class ProofJudge {
     if (!verifyJws(proof, holder.key, PROOF_ALGORITHMS)) return 'dpop_signature_invalid';
     this.#keys.set(proof.encodedHeader, holder);
 
-    const time = judgeTime({ iat, nonce }, expected);
+    const time = verifyTime({ iat, nonce }, expected);
     if (typeof time === 'string') return time;
     const { thumbprint } = holder;
     if (expected.accessToken !== undefined && !isHashOf(ath, expected.accessToken)) return 'dpop_token_mismatch';
@@ -152,7 +152,7 @@ interface PassingTime {
   readonly nonce: PassingNonce | undefined;
 }
 
-function judgeTime(
+function verifyTime(
   { iat, nonce: sent }: { readonly iat: number; readonly nonce: unknown },
   { now, nonces }: ProofExpectations,
 ): PassingTime | ProofFault {

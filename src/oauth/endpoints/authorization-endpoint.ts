@@ -271,7 +271,7 @@ export class AuthorizationEndpoint {
     }
   }
 
-  #answerErrors(addressee: JudgedAddressee, judge: () => AuthorizationSnapshot): AuthorizationCheck {
+  #answerErrors(addressee: ValidatedAddressee, judge: () => AuthorizationSnapshot): AuthorizationCheck {
     const { client, access } = addressee;
     try {
       return { kind: 'accepted', client, access, request: judge() };
@@ -281,7 +281,7 @@ export class AuthorizationEndpoint {
     }
   }
 
-  #refusal(addressee: Omit<JudgedAddressee, 'access'>, error: OAuthError): RedirectedAuthorization {
+  #refusal(addressee: Omit<ValidatedAddressee, 'access'>, error: OAuthError): RedirectedAuthorization {
     const { code, reason, detail } = error;
     const { clientId, admittedBy } = addressee.client;
     const location = this.#errorLocation(addressee, error);
@@ -303,7 +303,7 @@ interface AnswerTo {
   readonly state: string | undefined;
 }
 
-interface JudgedAddressee extends AnswerTo {
+interface ValidatedAddressee extends AnswerTo {
   readonly client: Client;
   readonly access: ClientAccess;
 }

@@ -33,7 +33,7 @@ export interface LogoutRequest {
  * @throws OAuthError invalid_request: `duplicate_parameter`, `id_token_hint_invalid`, `client_id_mismatch`, `client_unknown`,
  *   `post_logout_redirect_uri_without_client`, `post_logout_redirect_uri_mismatch`
  */
-export function judgeLogout(
+export function validateLogout(
   parameters: Parameters,
   { issuer, registry }: { readonly issuer: string; readonly registry: Registry },
 ): LogoutRequest {

@@ -6,7 +6,7 @@ import type { Prepared } from '../client-auth/client-authentication.ts';
 import { isPublic } from '../client-auth/index.ts';
 import type { Credentials } from '../client-auth/method.ts';
 import type { ProofNonces } from '../dpop/nonces.ts';
-import { isNonceFault, type JudgedProof, type ProofFault, type ProofJudge } from '../dpop/proof.ts';
+import { isNonceFault, type ProofFault, type ProofVerifier, type VerifiedProof } from '../dpop/proof.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Confirmation } from '../ports/token-stores.ts';
@@ -15,7 +15,7 @@ import { certificateConfirmation } from '../values/confirmation.ts';
 
 /** How the proofs of a POST endpoint are judged. */
 export interface EndpointProofs {
-  readonly judge: ProofJudge;
+  readonly judge: ProofVerifier;
   readonly nonces: ProofNonces;
   /** The addresses of the endpoint: below the issuer, and its alias for mutual TLS if there is one. */
   readonly urls: readonly string[];
@@ -65,7 +65,7 @@ export function provenHolding(
  * A public client's proof leaves no mark: its code or refresh token counts once itself, and strangers could fill the store
  * under its id.
  */
-function marksOf({ mark }: JudgedProof, client: Client): ProvenHolding['marks'] {
+function marksOf({ mark }: VerifiedProof, client: Client): ProvenHolding['marks'] {
   return isPublic(client) ? [] : [{ kind: 'dpop_proof', ...mark }];
 }
 

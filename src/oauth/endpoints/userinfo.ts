@@ -16,7 +16,7 @@ import {
   type RequestParts,
 } from '../resource/credentials.ts';
 import type { ChallengeFacts, Refusal, RefusalCode } from '../resource/refusal.ts';
-import { judgeSender, type ProvenSender } from '../resource/sender-constraint.ts';
+import { type ProvenSender, verifySender } from '../resource/sender-constraint.ts';
 import { type PresentedToken, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
 import { type ConfirmationClaim, confirmationClaim } from '../values/confirmation.ts';
 import type { EndpointProofs } from './sender-constraint.ts';
@@ -96,7 +96,7 @@ export class UserinfoEndpoint {
     const { clientId } = client;
     const refuse = (code: RefusalCode, reason: string) =>
       new AccessRefused({ code, reason, scheme: credentials.scheme }, { clientId });
-    const sender = this.#judgeSender(credentials, token, request);
+    const sender = this.#verifySender(credentials, token, request);
     if (isRefusal(sender)) throw new AccessRefused(sender, { clientId });
     if (!(await this.#status.isAlive(token.presented, snapshot))) throw refuse('invalid_token', 'token_revoked');
     const person = await owners.find(subject);
@@ -108,19 +108,19 @@ export class UserinfoEndpoint {
 
   async #tokenOf({ token, scheme }: PresentedCredentials, registry: Registry): Promise<PersonToken> {
     const presented = await this.#status.recognise(token, registry);
-    const judged = judgeToken(presented, registry, this.#options.issuer);
+    const judged = verifyToken(presented, registry, this.#options.issuer);
     if (typeof judged !== 'string') return judged;
     throw new AccessRefused({ code: 'invalid_token', reason: judged, scheme });
   }
 
-  #judgeSender(
+  #verifySender(
     credentials: PresentedCredentials,
     { cnf }: PersonToken,
     { method, proofs: sent, certificate }: UserinfoRequest,
   ): ProvenSender | Refusal {
     const { proofs, clock } = this.#options;
     const facts = { method, urls: proofs.urls, proofs: sent, certificate, now: clock.now() };
-    return judgeSender(credentials, { cnf }, facts, { ...proofs, requireBinding: 'None' });
+    return verifySender(credentials, { cnf }, facts, { ...proofs, requireBinding: 'None' });
   }
 
   /** Marks the proof as used. @returns the nonce for the next one, where it needs another */
@@ -138,7 +138,7 @@ export class UserinfoEndpoint {
 }
 
 /** What the token gives, or why it gives nothing here: the reason for logs. */
-function judgeToken(
+function verifyToken(
   presented: PresentedToken | undefined,
   registry: Registry,
   issuer: string,

@@ -25,7 +25,7 @@ export interface UseRecorderOptions {
 export class UseRecorder implements Audit {
   readonly #parts: UseRecorderOptions;
   /** When this replica last noted a use, by subject and client uid. */
-  readonly #notedAt = new RecentValues<number>(MIN_REMEMBERED);
+  readonly #recordedAt = new RecentValues<number>(MIN_REMEMBERED);
 
   constructor(parts: UseRecorderOptions) {
     this.#parts = parts;
@@ -46,8 +46,8 @@ export class UseRecorder implements Audit {
     const key = JSON.stringify([subject, clientUid]);
     const now = clock.now();
     // A redeemed code may be the first after a revocation, which another replica forgot the uses by.
-    if (type === 'token.refreshed' && now - (this.#notedAt.get(key) ?? 0) < USE_INTERVAL) return;
-    this.#notedAt.set(key, now);
+    if (type === 'token.refreshed' && now - (this.#recordedAt.get(key) ?? 0) < USE_INTERVAL) return;
+    this.#recordedAt.set(key, now);
     void this.#note(subject, clientUid);
   }
 

@@ -46,7 +46,7 @@ export function storedBytes(record: object): number {
 /** {@link NamespaceLimiter}; at most some hundred counters for each namespace that has something alive. */
 export class NamespaceState implements NamespaceLimiter {
   readonly #clock: Clock;
-  readonly #namespaces = new Map<string, LivingBytes>();
+  readonly #namespaces = new Map<string, ActiveBytes>();
 
   constructor({ clock }: { readonly clock: Clock }) {
     this.#clock = clock;
@@ -58,7 +58,7 @@ export class NamespaceState implements NamespaceLimiter {
     write: () => Promise<Value>,
   ): Promise<Value> {
     const now = Math.floor(this.#clock.now() / 1000);
-    const living = this.#livingIn(namespace);
+    const living = this.#activeIn(namespace);
     const waitSeconds = living.waitSeconds(maxState - bytes, now);
     if (waitSeconds > 0) throw full(waitSeconds);
     const end = countedUntil(now, expiresAtSeconds);
@@ -73,10 +73,10 @@ export class NamespaceState implements NamespaceLimiter {
     }
   }
 
-  #livingIn(namespace: string): LivingBytes {
+  #activeIn(namespace: string): ActiveBytes {
     let living = this.#namespaces.get(namespace);
     if (living === undefined) {
-      living = new LivingBytes();
+      living = new ActiveBytes();
       this.#namespaces.set(namespace, living);
     }
     return living;
@@ -84,7 +84,7 @@ export class NamespaceState implements NamespaceLimiter {
 }
 
 /** The bytes of one namespace, by when they are gone. */
-class LivingBytes {
+class ActiveBytes {
   #total = 0;
   /** By end, in seconds. */
   readonly #ends = new Map<number, number>();

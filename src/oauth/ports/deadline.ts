@@ -5,7 +5,7 @@
  * The outcome of work, or the reason of the signal once that aborts, whatever becomes of the work. What the work holds is released by
  * what it was given the signal for.
  */
-export async function settledBy<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+export async function withDeadline<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   const { promise: ended, reject } = Promise.withResolvers<never>();
   const end = () => reject(signal.reason);
   signal.addEventListener('abort', end, { once: true });

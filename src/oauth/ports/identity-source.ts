@@ -1,7 +1,7 @@
 // The port of upstream sign-in: a source sends a browser to an identity provider, and reads its answer about the person.
 
 /** What a provider says of a person, mapped and judged by the rules of its manifest. */
-export interface VouchedPerson {
+export interface AssertedPerson {
   /** `usr_…`, of the provider's issuer and its own subject: an address or a name identifies no person. */
   readonly subject: string;
   readonly username: string;
@@ -16,7 +16,7 @@ export interface VouchedPerson {
 }
 
 /** What an authorization request asks of the provider. */
-export interface DepartureRequest {
+export interface SignInRequest {
   readonly callbackUrl: string;
   /** The person is to sign in again, or to choose an account. */
   readonly prompt: 'login' | 'select_account' | undefined;
@@ -27,7 +27,7 @@ export interface DepartureRequest {
 }
 
 /** What has to come back to the callback, and is known to the browser alone. */
-export interface PendingDeparture {
+export interface PendingSignIn {
   /** Random. */
   readonly state: string;
   readonly nonce: string;
@@ -35,26 +35,26 @@ export interface PendingDeparture {
 }
 
 /** Where the browser goes. */
-export interface Departure extends PendingDeparture {
+export interface StartedSignIn extends PendingSignIn {
   readonly location: string;
 }
 
 /** A browser that came back. */
 export interface Return {
-  readonly pending: PendingDeparture;
+  readonly pending: PendingSignIn;
   readonly callbackUrl: string;
   /** As received, each name once. */
   readonly parameters: URLSearchParams;
 }
 
 /** Why a person who is known to the provider may not sign in. */
-export type VouchingRefusal = 'person_not_permitted' | 'email_not_verified' | 'groups_overage' | 'too_many_groups';
+export type AssertionRefusal = 'person_not_permitted' | 'email_not_verified' | 'groups_overage' | 'too_many_groups';
 
 /** What came of a sign-in at a provider. `detail`: what failed, for the log line only; no text of the provider. */
 export type SourceAnswer =
   | {
-      readonly outcome: 'vouched';
-      readonly person: VouchedPerson;
+      readonly outcome: 'asserted';
+      readonly person: AssertedPerson;
       /** The groups of the person were too many for the answer, so the person has none here. */
       readonly isOverage: boolean;
       /** How many groups the person does not get because of a comma or another character in their names. */
@@ -66,12 +66,12 @@ export type SourceAnswer =
   | { readonly outcome: 'unavailable'; readonly detail?: string | undefined }
   /** The answer cannot be believed, or has no use. */
   | { readonly outcome: 'invalid'; readonly detail?: string | undefined }
-  | { readonly outcome: 'refused'; readonly reason: VouchingRefusal; readonly username: string };
+  | { readonly outcome: 'refused'; readonly reason: AssertionRefusal; readonly username: string };
 
 /** One identity provider. */
 export interface IdentitySource {
   /** Where a browser signs in; `unavailable` while nothing is known of the provider's endpoints. */
-  begin(request: DepartureRequest): Promise<Departure | 'unavailable'>;
+  begin(request: SignInRequest): Promise<StartedSignIn | 'unavailable'>;
   /** Redeems what came back. It throws nothing, and keeps no token of the provider. */
   finish(returned: Return): Promise<SourceAnswer>;
 }

@@ -1,14 +1,14 @@
 // The stores of people who sign in: the local users as all replicas know them, sessions, the requests that wait for a
 // decision, the consents to clients, and the uses of what was granted.
 
-import type { OwedLogout } from './logout-store.ts';
+import type { PendingLogout } from './logout-store.ts';
 import type { Confirmation } from './token-stores.ts';
 
 /** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
 export const USER_ABSENCE = 3_600_000;
 
 /** A local user as noted by the replica that saw the list of users change last. */
-export interface NotedUser {
+export interface RecordedUser {
   /** {@link NamedPerson.credential} of an enabled user, another value for a disabled one; without blanks. */
   readonly credential: string;
   readonly isAbsent: boolean;
@@ -20,7 +20,7 @@ export interface NotedUser {
  */
 export interface UserStore {
   /** The noted users by subject, without those in a part of the store that is away. */
-  list(): Promise<ReadonlyMap<string, NotedUser>>;
+  list(): Promise<ReadonlyMap<string, RecordedUser>>;
   /**
    * Notes the credential of a user on the list: none noted → noted · the same → unchanged · another than `expected` →
    * outdated, nothing changes · else ended: the user watermark is raised to now and all sessions end, as by
@@ -89,7 +89,7 @@ export interface SessionStore {
    * Ends a session, and makes of the logins that it has noted one owed logout for each client, in one action.
    * @returns what is owed for it now
    */
-  end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly OwedLogout[]>;
+  end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly PendingLogout[]>;
   /** Ends every session of the person in one action; what each has noted is owed. */
   endAll(subject: string): Promise<void>;
   /**

@@ -20,10 +20,10 @@ export interface Login {
  * So many logins of one session are noted. With one more the namespace with the most of them loses one, the oldest of its
  * client with the most: no tenant makes a session forget the logins of another.
  */
-export const NOTED_LOGINS = 100;
+export const RECORDED_LOGINS = 100;
 
 /** What the end of a session owes to one client; one at most for each session and client. */
-export interface OwedLogout {
+export interface PendingLogout {
   readonly clientUid: string;
   readonly subject: string;
   readonly sid: string;
@@ -35,8 +35,8 @@ export interface OwedLogout {
   readonly mac?: string | undefined;
 }
 
-/** What names an {@link OwedLogout}. */
-export type LogoutName = Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>;
+/** What names an {@link PendingLogout}. */
+export type LogoutName = Pick<PendingLogout, 'clientUid' | 'subject' | 'sid'>;
 
 /** The logouts that are owed, in the shards of their people, until they are settled. */
-export type LogoutStore = Outbox<OwedLogout, LogoutName>;
+export type LogoutStore = Outbox<PendingLogout, LogoutName>;

@@ -1,7 +1,7 @@
 // The store of what identity providers have said of the people who signed in by them. A local user is in no such record.
 
 /** What a provider vouched for. */
-export interface VouchedRecord {
+export interface AssertedRecord {
   readonly subject: string;
   /** The name, the issuer and the type of the provider. The record does not count for a provider that differs in one. */
   readonly provider: string;
@@ -21,7 +21,7 @@ export interface VouchedRecord {
 }
 
 /** A record that the store is to stamp. */
-export type NewVouchedRecord = Omit<VouchedRecord, 'verifiedAt' | 'mac'>;
+export type NewAssertedRecord = Omit<AssertedRecord, 'verifiedAt' | 'mac'>;
 
 export interface PersonStore {
   /**
@@ -30,9 +30,9 @@ export interface PersonStore {
    * @param lifetime milliseconds
    * @returns the record, with the time of the store
    */
-  remember(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord>;
+  remember(record: NewAssertedRecord, lifetime: number): Promise<AssertedRecord>;
   /** Puts the record that was stamped last in place of the one before, with its MAC. An earlier one changes nothing. */
-  seal(record: VouchedRecord, mac: string): Promise<void>;
+  seal(record: AssertedRecord, mac: string): Promise<void>;
   /** The sealed record; undefined where there is none, or its lifetime is over. */
-  read(subject: string): Promise<VouchedRecord | undefined>;
+  read(subject: string): Promise<AssertedRecord | undefined>;
 }

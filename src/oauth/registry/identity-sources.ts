@@ -1,6 +1,6 @@
 // The identity providers of now, as the sign-in reads them.
 
-import type { IdentitySource, VouchedPerson } from '../ports/identity-source.ts';
+import type { AssertedPerson, IdentitySource } from '../ports/identity-source.ts';
 import type { Person } from '../ports/ports.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 
@@ -18,7 +18,7 @@ export interface IdentitySources {
    * @returns the person; undefined for one who may hold nothing now
    * @throws StoreUnavailableError
    */
-  remember(person: VouchedPerson, provider: IdentityProvider): Promise<Person | undefined>;
+  remember(person: AssertedPerson, provider: IdentityProvider): Promise<Person | undefined>;
 }
 
 /** The identity of a provider: its issuer, or the host of a GitHub. */

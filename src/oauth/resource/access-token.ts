@@ -51,7 +51,7 @@ export function headerFault({ header, algorithm }: Pick<Jwt, 'header' | 'algorit
 }
 
 /** The claims of an access token that is for this API and alive, or why it is not. */
-export function judgeClaims(claims: JsonObject, expected: TokenExpectations): AccessClaims | TokenFault {
+export function verifyClaims(claims: JsonObject, expected: TokenExpectations): AccessClaims | TokenFault {
   const { iss, aud } = claims;
   if (iss !== expected.issuer) return 'issuer_mismatch';
   // One API per token: with a second audience the other API could use the token here.

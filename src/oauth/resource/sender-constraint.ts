@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto';
 import type { ProofNonces } from '../dpop/nonces.ts';
-import { isNonceFault, type JudgedProof, type ProofJudge } from '../dpop/proof.ts';
+import { isNonceFault, type ProofVerifier, type VerifiedProof } from '../dpop/proof.ts';
 import type { JsonObject } from '../values/jws.ts';
 import type { PresentedCredentials } from './credentials.ts';
 import type { Refusal } from './refusal.ts';
@@ -27,7 +27,7 @@ export interface SenderFacts {
 
 /** How senders are judged. */
 export interface SenderRules {
-  readonly judge: ProofJudge;
+  readonly judge: ProofVerifier;
   readonly nonces: ProofNonces;
   readonly requireBinding: BindingRule;
 }
@@ -35,7 +35,7 @@ export interface SenderRules {
 /** A sender that holds what the token is bound to. */
 export interface ProvenSender {
   /** Undefined without DPoP. Its mark is still to be claimed. */
-  readonly proof: JudgedProof | undefined;
+  readonly proof: VerifiedProof | undefined;
 }
 
 /** What a `cnf` claim names (RFC 7800 §3.1). */
@@ -45,7 +45,7 @@ interface Bindings {
 }
 
 /** Judges the sender of a token with these claims. The token itself is verified before. */
-export function judgeSender(
+export function verifySender(
   credentials: PresentedCredentials,
   { cnf }: JsonObject,
   facts: SenderFacts,
@@ -62,10 +62,10 @@ export function judgeSender(
   if (x5t !== undefined && !isCertificateOf(x5t, facts.certificate)) {
     return refuse(facts.certificate === undefined ? 'certificate_missing' : 'certificate_mismatch');
   }
-  return jkt === undefined ? { proof: undefined } : judgeProof({ token: credentials.token, jkt }, facts, rules);
+  return jkt === undefined ? { proof: undefined } : verifyProof({ token: credentials.token, jkt }, facts, rules);
 }
 
-function judgeProof(
+function verifyProof(
   { token, jkt }: { readonly token: string; readonly jkt: string },
   { method, urls, proofs, now }: SenderFacts,
   { judge, nonces }: SenderRules,

@@ -9,7 +9,7 @@ import type {
   RedeemRequest,
   RotateRequest,
 } from '../ports/grant-store.ts';
-import type { OwedLogout } from '../ports/logout-store.ts';
+import type { PendingLogout } from '../ports/logout-store.ts';
 import type { AccessTokenStore, NewAccessToken, StoredAccessToken } from '../ports/token-stores.ts';
 import type { RecordFields } from '../tokens/record-macs.ts';
 import { present, type Seals } from './seals.ts';
@@ -149,6 +149,6 @@ export function loginFields({
   clientUid,
   subject,
   sid,
-}: Pick<OwedLogout, 'clientUid' | 'subject' | 'sid'>): RecordFields {
+}: Pick<PendingLogout, 'clientUid' | 'subject' | 'sid'>): RecordFields {
   return [clientUid, subject, sid];
 }

@@ -11,8 +11,8 @@ import type {
   Session,
   SessionStore,
 } from '../ports/login-stores.ts';
-import type { LogoutStore, OwedLogout } from '../ports/logout-store.ts';
-import type { PersonStore, VouchedRecord } from '../ports/person-store.ts';
+import type { LogoutStore, PendingLogout } from '../ports/logout-store.ts';
+import type { AssertedRecord, PersonStore } from '../ports/person-store.ts';
 import type { Stores } from '../ports/ports.ts';
 import type { RecordFields, RecordKind, RecordMacs } from '../tokens/record-macs.ts';
 import { loginFields, sealedAccessTokens, sealedGrants } from './sealed-grants.ts';
@@ -97,7 +97,7 @@ function sealedSessions(store: SessionStore, seals: Seals): SessionStore {
   };
 }
 
-function personFields(record: VouchedRecord): RecordFields {
+function personFields(record: AssertedRecord): RecordFields {
   const { subject, provider, issuer, type, username, displayName, email, groups, verifiedAt } = record;
   const always = [subject, provider, issuer, type, username, displayName, email, groups, verifiedAt];
   return [...always, ...present(record.unverifiedEmail)];
@@ -126,7 +126,7 @@ function sealedPersons(store: PersonStore, seals: Seals): PersonStore {
 function sealedLogouts(store: LogoutStore, seals: Seals): LogoutStore {
   return {
     async list(shard, limit) {
-      const authentic: OwedLogout[] = [];
+      const authentic: PendingLogout[] = [];
       for (const owed of await store.list(shard, limit)) {
         if (seals.check(owed.mac, 'login', loginFields(owed))) authentic.push(owed);
         else await store.settle(owed);

@@ -13,7 +13,10 @@ import {
   type TlsSettings,
 } from '../../http/server/tls.ts';
 import { CertificateAuthorities } from '../../oauth/client-certificates/certificate-authorities.ts';
-import { CertificateJudge, type CertificateJudgeOptions } from '../../oauth/client-certificates/certificate-judge.ts';
+import {
+  CertificateVerifier,
+  type CertificateVerifierOptions,
+} from '../../oauth/client-certificates/certificate-verifier.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { MtlsSettings } from '../config/mtls-config.ts';
 import { StartError } from '../config/start-error.ts';
@@ -29,7 +32,7 @@ export interface MutualTlsOptions {
 
 export class MutualTls {
   readonly settings: MtlsSettings;
-  readonly judge: CertificateJudge;
+  readonly judge: CertificateVerifier;
   /** Where the public port has client certificates from. */
   readonly publicCertificates: CertificateSource;
   readonly #log: MutualTlsOptions['log'];
@@ -39,10 +42,13 @@ export class MutualTls {
   #server: FastifyInstance | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor({ settings, log }: MutualTlsOptions, judgeOptions: Omit<CertificateJudgeOptions, 'authorities'>) {
+  private constructor(
+    { settings, log }: MutualTlsOptions,
+    judgeOptions: Omit<CertificateVerifierOptions, 'authorities'>,
+  ) {
     this.settings = settings;
     this.#log = log;
-    this.judge = new CertificateJudge({ ...judgeOptions, authorities: () => this.#authorities });
+    this.judge = new CertificateVerifier({ ...judgeOptions, authorities: () => this.#authorities });
     this.publicCertificates = settings.header
       ? headerCertificates({ header: settings.header.name, proxies: new TrustedProxies(settings.header.proxies) })
       : NO_CERTIFICATES;

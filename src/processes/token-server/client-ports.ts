@@ -15,7 +15,7 @@ import { tokenEndpoint } from '../../http/protocol/token.ts';
 import { userinfoEndpoint } from '../../http/protocol/userinfo.ts';
 import type { Endpoint } from '../../http/server/endpoint.ts';
 import { pageEndpoints } from '../../http/sign-in/page-endpoints.ts';
-import { callbackUrl } from '../../http/sign-in/upstream-departure.ts';
+import { callbackUrl } from '../../http/sign-in/upstream-sign-in.ts';
 import { BlockedPeople } from '../../login/blocked-people.ts';
 import { Blocks } from '../../login/blocks.ts';
 import { Everyone } from '../../login/everyone.ts';
@@ -25,7 +25,7 @@ import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { ProofNonces } from '../../oauth/dpop/nonces.ts';
-import { ProofJudge } from '../../oauth/dpop/proof.ts';
+import { ProofVerifier } from '../../oauth/dpop/proof.ts';
 import { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
 import { IntrospectionEndpoint } from '../../oauth/endpoints/introspection.ts';
 import { authorizationServerMetadata, metadataPaths } from '../../oauth/endpoints/metadata.ts';
@@ -180,12 +180,12 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     random,
     audit,
     metrics,
-    onOwed: (owed) => logouts.enqueue(owed),
+    onPendingLogouts: (owed) => logouts.enqueue(owed),
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
   const onGroupsOmitted = omittedGroups(options, metrics);
   const proofs = {
-    judge: new ProofJudge(),
+    judge: new ProofVerifier(),
     nonces: new ProofNonces({ issuer, peppers, rule: settings.dpopNonce }),
   };
   const bases = [issuer, ...(mutualTls === undefined ? [] : [`${mutualTls.settings.url}${issuerPath(issuer)}`])];

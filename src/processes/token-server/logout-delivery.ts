@@ -4,7 +4,7 @@
 import type { Logger } from 'pino';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
-import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
+import type { PendingLogout } from '../../oauth/ports/logout-store.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
 import type { LogoutTokens } from '../../oauth/tokens/logout-tokens.ts';
@@ -50,13 +50,13 @@ export class LogoutDelivery {
   }
 
   /** The client as it is now; undefined where it is gone or has no address for notices. */
-  recipient({ clientUid }: OwedLogout): Client | undefined {
+  recipient({ clientUid }: PendingLogout): Client | undefined {
     const client = this.#parts.registry.current.findByUid(clientUid);
     return client?.backchannelLogoutUri === undefined ? undefined : client;
   }
 
   /** One try. Never throws for what the client, its host or its keys do. */
-  async deliver(client: Client, { subject, sid }: OwedLogout): Promise<DeliveryOutcome> {
+  async deliver(client: Client, { subject, sid }: PendingLogout): Promise<DeliveryOutcome> {
     const { metrics, audit } = this.#parts;
     const made = await this.#try(client, { subject, sid });
     const { outcome, reason } = made;
@@ -69,7 +69,7 @@ export class LogoutDelivery {
   }
 
   /** Records that a client is not tried any more. */
-  giveUp({ clientId }: Client, { subject }: OwedLogout): void {
+  giveUp({ clientId }: Client, { subject }: PendingLogout): void {
     this.#parts.metrics.logoutDeliveries.inc({ outcome: 'dead_letter' });
     this.#parts.audit.record({ type: 'logout.given_up', clientId, subject });
   }
@@ -86,7 +86,7 @@ export class LogoutDelivery {
     );
   }
 
-  async #try(client: Client, login: Pick<OwedLogout, 'subject' | 'sid'>): Promise<Try> {
+  async #try(client: Client, login: Pick<PendingLogout, 'subject' | 'sid'>): Promise<Try> {
     const { registry, tokens, fetch } = this.#parts;
     const token = await tokens.issue(client, registry.current.keys, login);
     if (token === undefined || client.backchannelLogoutUri === undefined)

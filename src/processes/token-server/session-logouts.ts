@@ -3,7 +3,7 @@
 // replicas that have ended.
 
 import type { Logger } from 'pino';
-import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
+import type { PendingLogout } from '../../oauth/ports/logout-store.ts';
 import type { Clock, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
@@ -30,7 +30,7 @@ export class SessionLogouts {
   readonly #stores: SessionLogoutsParts['stores'];
   readonly #delivery: SessionLogoutsParts['delivery'];
   readonly #clock: Clock;
-  readonly #sweeper: OutboxSweeper<OwedLogout>;
+  readonly #sweeper: OutboxSweeper<PendingLogout>;
   readonly #turns = new NamespaceTurns();
   /** The names of notices that run or wait. */
   readonly #notices = new Set<string>();
@@ -62,7 +62,7 @@ export class SessionLogouts {
   }
 
   /** Begins to settle what a session owes that ended just now. */
-  enqueue(owed: readonly OwedLogout[]): void {
+  enqueue(owed: readonly PendingLogout[]): void {
     this.#sweeper.enqueue(owed);
   }
 
@@ -72,7 +72,7 @@ export class SessionLogouts {
   }
 
   /** Grants end first, and wait for no client. */
-  async #settle(owed: OwedLogout): Promise<void> {
+  async #settle(owed: PendingLogout): Promise<void> {
     if (this.#notices.has(nameOf(owed))) return;
     const { grants, logouts } = this.#stores;
     await Promise.all(owed.grantIds.map((grantId) => grants.revoke(grantId)));
@@ -81,7 +81,7 @@ export class SessionLogouts {
     else this.#addNotice(client, owed);
   }
 
-  #addNotice(client: Client, owed: OwedLogout): void {
+  #addNotice(client: Client, owed: PendingLogout): void {
     if (this.#sweeper.isStopped || (this.#isPaused(client) && !this.#isOld(owed))) return;
     const name = nameOf(owed);
     const isTaken = this.#turns.add(client.namespace, async () => {
@@ -91,7 +91,7 @@ export class SessionLogouts {
     if (isTaken) this.#notices.add(name);
   }
 
-  async #notify(owed: OwedLogout): Promise<void> {
+  async #notify(owed: PendingLogout): Promise<void> {
     const { logouts } = this.#stores;
     const client = this.#delivery.recipient(owed);
     // An earlier notice to the client may have failed since.
@@ -112,7 +112,7 @@ export class SessionLogouts {
   }
 
   /** Whether it is tried no more, after so many milliseconds. */
-  #isOld({ since }: OwedLogout, after = 0): boolean {
+  #isOld({ since }: PendingLogout, after = 0): boolean {
     return this.#clock.now() + after >= since + TRIED_FOR;
   }
 
@@ -127,6 +127,6 @@ export class SessionLogouts {
   }
 }
 
-function nameOf({ sid, clientUid }: OwedLogout): string {
+function nameOf({ sid, clientUid }: PendingLogout): string {
   return `${sid} ${clientUid}`;
 }

@@ -4,7 +4,7 @@
 import { BrowserSessions, type BrowserSessionsOptions } from '../../http/cookies/browser-session.ts';
 import { InteractionTaker } from '../../http/cookies/interaction-taker.ts';
 import { KnownBrowsers } from '../../http/cookies/known-browsers.ts';
-import { PendingDepartures } from '../../http/cookies/pending-departures.ts';
+import { PendingSignIns } from '../../http/cookies/pending-sign-ins.ts';
 import { SealedRequests } from '../../http/cookies/sealed-request.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { Brand } from '../../http/pages/brand.ts';
@@ -36,7 +36,7 @@ export interface SignInOptions {
   readonly random: Random;
   readonly audit: Audit;
   readonly metrics: Metrics;
-  readonly onOwed: BrowserSessionsOptions['onOwed'];
+  readonly onPendingLogouts: BrowserSessionsOptions['onPendingLogouts'];
   readonly onRedirectMismatch: SignInFlow['onRedirectMismatch'];
 }
 
@@ -58,7 +58,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     audit,
     metrics,
   } = options;
-  const { onRedirectMismatch, onOwed } = options;
+  const { onRedirectMismatch, onPendingLogouts } = options;
   return {
     issuer,
     basePath: issuerPath(issuer),
@@ -73,14 +73,14 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     audit,
     metrics,
     onRedirectMismatch,
-    sessions: new BrowserSessions({ issuer, sessions: stores.sessions, owners, random, audit, onOwed }),
+    sessions: new BrowserSessions({ issuer, sessions: stores.sessions, owners, random, audit, onPendingLogouts }),
     sealedRequests: new SealedRequests({ issuer, peppers, clock, random }),
     formTokens: new FormTokens({ issuer, peppers }),
     loginLimit: rateLimits
       ? new LoginLimit({ issuer, pepper: peppers[0], store: stores.rateLimits, clock })
       : UNLIMITED_LOGINS,
     knownBrowsers: new KnownBrowsers({ issuer, peppers, clock, random }),
-    departures: new PendingDepartures({ issuer, peppers, clock, random }),
+    pendingSignIns: new PendingSignIns({ issuer, peppers, clock, random }),
     interactions: stores.interactions,
     taker: new InteractionTaker({ issuer, interactions: stores.interactions, random }),
     consents: stores.consents,

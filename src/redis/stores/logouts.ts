@@ -2,7 +2,12 @@
 // person there is one hash by `sid`: the absolute end of the session, a blank, and as JSON its logins, the oldest first.
 // Of a shard there is one hash by `sid`, dot and client uid: what is owed, as JSON.
 
-import { type LogoutName, type LogoutStore, NOTED_LOGINS, type OwedLogout } from '../../oauth/ports/logout-store.ts';
+import {
+  type LogoutName,
+  type LogoutStore,
+  type PendingLogout,
+  RECORDED_LOGINS,
+} from '../../oauth/ports/logout-store.ts';
 import { shardOfPerson } from '../../oauth/values/shard.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
 import { RedisOutbox } from './outbox.ts';
@@ -31,7 +36,7 @@ local function note_login(key, sid, ends, login)
   local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
   logins[#logins + 1] = login
   local leaving
-  if #logins > ${NOTED_LOGINS} then
+  if #logins > ${RECORDED_LOGINS} then
     local namespace, own, places = logins[oldest_of_most(logins, 6)][6], {}, {}
     for at, each in ipairs(logins) do
       if each[6] == namespace then own[#own + 1], places[#places + 1] = each, at end
@@ -90,18 +95,18 @@ end
 `;
 
 /** A record of the hash; `grants` holds digests without their shard, separated by blanks. */
-interface OwedRecord extends Pick<OwedLogout, 'clientUid' | 'subject' | 'sid' | 'since'> {
+interface OwedRecord extends Pick<PendingLogout, 'clientUid' | 'subject' | 'sid' | 'since'> {
   readonly grants: string;
   /** Empty for none. */
   readonly mac: string;
 }
 
 /** What a script says is owed. */
-export function owedIn(json: string): OwedLogout {
+export function owedIn(json: string): PendingLogout {
   return owedOf(JSON.parse(json) as OwedRecord);
 }
 
-function owedOf({ clientUid, subject, sid, since, grants, mac }: OwedRecord): OwedLogout {
+function owedOf({ clientUid, subject, sid, since, grants, mac }: OwedRecord): PendingLogout {
   const shard = shardOfPerson(subject);
   const grantIds = split(grants).map((id) => `${shard}.${id}`);
   const owed = { clientUid, subject, sid, grantIds, since };
@@ -110,7 +115,7 @@ function owedOf({ clientUid, subject, sid, since, grants, mac }: OwedRecord): Ow
 
 /** {@link LogoutStore} in Redis. A record that no version of grantry can have written is none. */
 export function redisLogouts({ connection, keys }: StoreParts): LogoutStore {
-  return new RedisOutbox<OwedLogout, LogoutName>({
+  return new RedisOutbox<PendingLogout, LogoutName>({
     connection,
     keyOf: (shard) => keys.logouts(shard),
     placeOf: ({ clientUid, subject, sid }) => ({ shard: shardOfPerson(subject), name: `${sid}.${clientUid}` }),

@@ -1,7 +1,7 @@
 // The person store in Redis: one hash per person, in the shard of the person. The fields: `v` what the provider vouched for
 // as JSON, `t` when, `e` the end of the record, `c` its MAC. A record that waits for its MAC is in `nv`, `nt` and `ne`.
 
-import type { NewVouchedRecord, PersonStore, VouchedRecord } from '../../oauth/ports/person-store.ts';
+import type { AssertedRecord, NewAssertedRecord, PersonStore } from '../../oauth/ports/person-store.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
@@ -53,33 +53,33 @@ export class RedisPersons implements PersonStore {
     this.#keys = keys;
   }
 
-  async remember(record: NewVouchedRecord, lifetime: number): Promise<VouchedRecord> {
+  async remember(record: NewAssertedRecord, lifetime: number): Promise<AssertedRecord> {
     const keys = [this.#keys.person(record.subject)];
     const args = [jsonOf(record), lifetime];
     return { ...record, verifiedAt: Number(await this.#connection.run({ script: REMEMBER, keys, args })) };
   }
 
-  async seal(record: VouchedRecord, mac: string): Promise<void> {
+  async seal(record: AssertedRecord, mac: string): Promise<void> {
     const keys = [this.#keys.person(record.subject)];
     await this.#connection.run({ script: SEAL, keys, args: [jsonOf(record), record.verifiedAt, mac] });
   }
 
-  async read(subject: string): Promise<VouchedRecord | undefined> {
+  async read(subject: string): Promise<AssertedRecord | undefined> {
     const reply = await this.#connection.run({ script: READ, keys: [this.#keys.person(subject)], args: [] });
     if (reply === null) return undefined;
     const [json, time, mac] = reply as [string, string, string];
-    const facts = factsOf(JSON.parse(json) as NewVouchedRecord);
+    const facts = factsOf(JSON.parse(json) as NewAssertedRecord);
     return { ...facts, subject, verifiedAt: Number(time), mac: mac === '' ? undefined : mac };
   }
 }
 
 /** The same text for the same facts. */
-function jsonOf(record: NewVouchedRecord): string {
+function jsonOf(record: NewAssertedRecord): string {
   return JSON.stringify(factsOf(record));
 }
 
 /** What a record says, in one order. */
-function factsOf(record: NewVouchedRecord): NewVouchedRecord {
+function factsOf(record: NewAssertedRecord): NewAssertedRecord {
   const { subject, provider, issuer, type, username, displayName, email, unverifiedEmail, groups } = record;
   return { subject, provider, issuer, type, username, displayName, email, unverifiedEmail, groups };
 }

@@ -3,7 +3,7 @@
 // its person, `b` the time of the sign-in, `e` its absolute end, `u` its end if it stays idle, `i` its `sid`, `c` its MAC.
 
 import type { NewSession, Session, SessionStore } from '../../oauth/ports/login-stores.ts';
-import type { OwedLogout } from '../../oauth/ports/logout-store.ts';
+import type { PendingLogout } from '../../oauth/ports/logout-store.ts';
 import { shardOf, shardOfPerson } from '../../oauth/values/shard.ts';
 import { attemptEach } from '../connection/attempt-each.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -182,7 +182,7 @@ export class RedisSessions implements SessionStore {
     return subject === null ? undefined : await this.#session(USE, { sessionId, subject });
   }
 
-  async end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly OwedLogout[]> {
+  async end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly PendingLogout[]> {
     const ending = this.#ending(session);
     try {
       return ((await this.#connection.run(ending)) as string[]).map(owedIn);

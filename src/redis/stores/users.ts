@@ -2,7 +2,7 @@
 // credential, followed by a blank and the time since when the user is absent, if it is. The scripts end in one action
 // what the person holds: everything of a person is in the same shard.
 
-import { type NotedUser, USER_ABSENCE, type UserStore } from '../../oauth/ports/login-stores.ts';
+import { type RecordedUser, USER_ABSENCE, type UserStore } from '../../oauth/ports/login-stores.ts';
 import { SHARDS, shardOfPerson } from '../../oauth/values/shard.ts';
 import { attemptEach } from '../connection/attempt-each.ts';
 import type { RedisConnection } from '../connection/connection.ts';
@@ -120,14 +120,14 @@ export class RedisUsers implements UserStore {
     this.#keys = keys;
   }
 
-  async list(): Promise<ReadonlyMap<string, NotedUser>> {
+  async list(): Promise<ReadonlyMap<string, RecordedUser>> {
     const keys = SHARDS.map((shard) => this.#keys.users(shard));
     const actions = this.#connection.allowsCrossSlot
       ? [{ script: LIST_ALL, keys }]
       : keys.map((key) => ({ script: LIST, keys: [key] }));
     const { values, failed } = await attemptEach(actions, BATCH, (action) => this.#connection.run(action));
     if (values.length === 0 && failed[0] !== undefined) throw failed[0].error;
-    const noted = new Map<string, NotedUser>();
+    const noted = new Map<string, RecordedUser>();
     for (const flat of values as readonly string[][]) {
       for (let at = 0; at < flat.length; at += 2) {
         const [credential = '', since] = flat[at + 1]?.split(' ') ?? [];

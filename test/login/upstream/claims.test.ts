@@ -37,7 +37,7 @@ function judge({ claims = {}, provider = {}, elsewhere = [] }: Judged) {
 
 function personOf(judged: Judged) {
   const answer = judge(judged);
-  if (answer?.outcome !== 'vouched') throw new Error(`expected a person, got ${JSON.stringify(answer)}`);
+  if (answer?.outcome !== 'asserted') throw new Error(`expected a person, got ${JSON.stringify(answer)}`);
   return answer.person;
 }
 
@@ -189,13 +189,13 @@ describe('groups', () => {
     ['255 characters', 'x'.repeat(255)],
   ])('whose name has %s → left out and counted; the others stay', (_, group) => {
     const answer = judge({ claims: { groups: [group, 'dev', group, ''] } });
-    expect(answer).toMatchObject({ outcome: 'vouched', person: { groups: ['corp:dev'] }, groupsLeftOut: 1 });
+    expect(answer).toMatchObject({ outcome: 'asserted', person: { groups: ['corp:dev'] }, groupsLeftOut: 1 });
   });
 
   it('whose name has a comma, where the provider allows commas → taken over; other characters stay out', () => {
     const groups = { include: ['**'], prefix: '', allowCommas: true };
     const answer = judge({ provider: { groups }, claims: { groups: ['cn=dev,ou=teams', 'a\nb'] } });
-    expect(answer).toMatchObject({ outcome: 'vouched', person: { groups: ['cn=dev,ou=teams'] }, groupsLeftOut: 1 });
+    expect(answer).toMatchObject({ outcome: 'asserted', person: { groups: ['cn=dev,ou=teams'] }, groupsLeftOut: 1 });
   });
 
   it('that the globs leave out → not counted, whatever their names', () => {
@@ -205,7 +205,7 @@ describe('groups', () => {
 
   it('of which 500 are left beside those that are left out → let in', () => {
     const groups = [...Array.from({ length: 500 }, (_, index) => `g${index}`), 'a,b'];
-    expect(judge({ claims: { groups } })).toMatchObject({ outcome: 'vouched', groupsLeftOut: 1 });
+    expect(judge({ claims: { groups } })).toMatchObject({ outcome: 'asserted', groupsLeftOut: 1 });
   });
 
   it('in the token, even none of them, or not in it without a word of too many → no overage', () => {
@@ -220,23 +220,23 @@ describe('groups', () => {
 
   it('of which one is allowed, as mapped → let in; of which none is → refused', () => {
     const allowing = (group: string) => ({ allow: { emailDomains: [], groups: [group] } });
-    expect(reasonOf({ provider: allowing('corp:dev') })).toBe('vouched');
+    expect(reasonOf({ provider: allowing('corp:dev') })).toBe('asserted');
     expect(reasonOf({ provider: allowing('dev') })).toBe('person_not_permitted');
   });
 
   it('501 after the globs → refused; 500 → let in', () => {
     const many = (count: number) => Array.from({ length: count }, (_, index) => `g${index}`);
     expect(reasonOf({ claims: { groups: many(501) } })).toBe('too_many_groups');
-    expect(reasonOf({ claims: { groups: many(500) } })).toBe('vouched');
+    expect(reasonOf({ claims: { groups: many(500) } })).toBe('asserted');
     const provider = { groups: { include: ['g1*'], prefix: '', allowCommas: false } };
-    expect(reasonOf({ claims: { groups: many(501) }, provider })).toBe('vouched');
+    expect(reasonOf({ claims: { groups: many(501) }, provider })).toBe('asserted');
   });
 
   it.each([[{ _claim_names: { groups: 'src1' } }], [{ hasgroups: true }], [{ hasgroups: 'true' }]])(
     'too many for the token, by %j → refused where groups decide, else none',
     (overage) => {
       const claims = Object.assign({ groups: undefined }, overage);
-      expect(judge({ claims })).toMatchObject({ outcome: 'vouched', person: { groups: [] }, isOverage: true });
+      expect(judge({ claims })).toMatchObject({ outcome: 'asserted', person: { groups: [] }, isOverage: true });
       const provider = { allow: { emailDomains: [], groups: ['corp:dev'] } };
       expect(reasonOf({ claims, provider })).toBe('groups_overage');
     },
@@ -251,7 +251,7 @@ describe('the claims of userinfo beside an ID token', () => {
     const by = anOidcProvider(provider);
     const facts = factsOf(completed(Object.assign({ sub: 'ada-1' }, signed), userinfo, by), by);
     const answer = facts && vouch(facts, by, () => false);
-    return answer?.outcome === 'vouched' ? answer.person.email : answer;
+    return answer?.outcome === 'asserted' ? answer.person.email : answer;
   }
 
   it.each<[string, Claims, Claims, Partial<OidcProvider>, string | undefined]>([

@@ -175,7 +175,7 @@ describe('a sign-in', () => {
   };
 
   it('that succeeds → no detail', async () => {
-    expect(await detailOf()).toEqual(['vouched']);
+    expect(await detailOf()).toEqual(['asserted']);
   });
 
   it.each<[string, string, number, unknown, string[]]>([

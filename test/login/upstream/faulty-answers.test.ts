@@ -35,7 +35,7 @@ async function outcome(): Promise<string> {
   const parameters = new URLSearchParams({ state: departure.state, code: 'c1' });
   const answer = await source.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
   source.close();
-  return answer.outcome === 'vouched' ? String(answer.person.username) : answer.outcome;
+  return answer.outcome === 'asserted' ? String(answer.person.username) : answer.outcome;
 }
 
 describe('an ID token', () => {

@@ -54,14 +54,14 @@ it('without a host → github.com, and its API at api.github.com', async () => {
   const asked = await proxyOfTheEnvironment(Number(new URL(`https://${github.host}`).port));
   const { departure, outcome } = await signIn({ host: 'github.com' });
   expect(new URL(departure.location).origin).toBe('https://github.com');
-  expect(outcome).toMatchObject({ outcome: 'vouched' });
+  expect(outcome).toMatchObject({ outcome: 'asserted' });
   expect(new Set(asked)).toEqual(new Set(['github.com:443', 'api.github.com:443']));
 });
 
 describe('a member of a listed organization', () => {
   it('→ a person, with the groups of listed organizations only, and the primary address', async () => {
     expect((await signIn()).outcome).toEqual({
-      outcome: 'vouched',
+      outcome: 'asserted',
       person: {
         subject: expect.stringMatching(/^usr_/),
         username: 'ada',
@@ -78,7 +78,7 @@ describe('a member of a listed organization', () => {
   it('that changes its login → the same subject; another id, or another host → another one', async () => {
     const subjectNow = async () => {
       const { outcome } = await signIn();
-      return outcome.outcome === 'vouched' ? outcome.person.subject : undefined;
+      return outcome.outcome === 'asserted' ? outcome.person.subject : undefined;
     };
     const subject = await subjectNow();
     github.api['/user'] = { id: 17, login: 'lovelace' };

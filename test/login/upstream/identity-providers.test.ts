@@ -363,7 +363,7 @@ it('an address in the domain of another provider → unverified, also while that
     const answer = await sources
       .source('corp')
       ?.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
-    return answer?.outcome === 'vouched' ? answer.person.email : answer;
+    return answer?.outcome === 'asserted' ? answer.person.email : answer;
   };
   upstream.claims = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups: [] };
   expect(await emailOf([provider])).toBe('a@b.example');

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { OidcSource } from '../../../src/login/upstream/oidc.ts';
-import type { Departure, DepartureRequest, SourceAnswer } from '../../../src/oauth/ports/identity-source.ts';
+import type { SignInRequest, SourceAnswer, StartedSignIn } from '../../../src/oauth/ports/identity-source.ts';
 import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { CertificateMaker } from '../../client-certificates.ts';
 import { anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
@@ -30,7 +30,7 @@ function sourceWith(changes: Partial<OidcProvider> = {}, isClaimedElsewhere = (_
   return new OidcSource(provider, { credentials, isClaimedElsewhere });
 }
 
-async function departed(source: OidcSource, request: Partial<DepartureRequest> = {}): Promise<Departure> {
+async function departed(source: OidcSource, request: Partial<SignInRequest> = {}): Promise<StartedSignIn> {
   expect((await source.discover()).reach).toBe('Reachable');
   const departure = await source.begin(Object.assign({}, DEPARTURE_REQUEST, request));
   if (departure === 'unavailable') throw new Error('the provider was discovered');
@@ -39,7 +39,7 @@ async function departed(source: OidcSource, request: Partial<DepartureRequest> =
 }
 
 /** The callback of a browser. */
-function returning(departure: Departure, parameters: Record<string, string> = { code: 'c1' }) {
+function returning(departure: StartedSignIn, parameters: Record<string, string> = { code: 'c1' }) {
   const answer = new URLSearchParams(Object.assign({ state: departure.state }, parameters));
   return { pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters: answer };
 }
@@ -105,7 +105,7 @@ describe('a good answer', () => {
     const source = sourceWith();
     const departure = await departed(source);
     expect(await source.finish(returning(departure))).toEqual({
-      outcome: 'vouched',
+      outcome: 'asserted',
       person: {
         subject: expect.stringMatching(/^usr_/),
         username: 'ada',
@@ -126,7 +126,7 @@ describe('a good answer', () => {
   });
 
   it.each(['client_secret_post', 'none'] as const)('with %s → no Authorization header', async (clientAuth) => {
-    expect((await answerTo(undefined, { clientAuth })).outcome).toBe('vouched');
+    expect((await answerTo(undefined, { clientAuth })).outcome).toBe('asserted');
     const [{ form, authorization } = { form: undefined, authorization: '' }] = upstream.redeemed;
     expect(authorization).toBeUndefined();
     expect(form?.has('client_secret')).toBe(clientAuth === 'client_secret_post');
@@ -140,13 +140,13 @@ describe('a good answer', () => {
 
   it('with the issuer of RFC 9207 → the same', async () => {
     upstream.metadata = { authorization_response_iss_parameter_supported: true };
-    expect((await answerTo({ code: 'c1', iss: upstream.issuer })).outcome).toBe('vouched');
+    expect((await answerTo({ code: 'c1', iss: upstream.issuer })).outcome).toBe('asserted');
   });
 
   it('with a required claim → let in; without → refused', async () => {
     const requiredClaims = [{ claim: 'hd', values: ['corp.example.com'] }];
     upstream.claims = { hd: 'corp.example.com' };
-    expect((await answerTo(undefined, { requiredClaims })).outcome).toBe('vouched');
+    expect((await answerTo(undefined, { requiredClaims })).outcome).toBe('asserted');
     upstream.claims = { hd: 'evil.example' };
     expect(await answerTo(undefined, { requiredClaims })).toMatchObject({ reason: 'person_not_permitted' });
   });
@@ -302,7 +302,7 @@ describe('discovery', () => {
     const source = sourceWith();
     for (let round = 0; round < 2; round += 1) {
       const departure = await departed(source);
-      expect((await source.finish(returning(departure))).outcome).toBe('vouched');
+      expect((await source.finish(returning(departure))).outcome).toBe('asserted');
     }
     expect(upstream.asked.get('/keys')).toBe(1);
   });

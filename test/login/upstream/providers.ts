@@ -1,6 +1,6 @@
 // IdentityProviders for tests, as their manifests with defaults become, and a departure for them.
 
-import type { DepartureRequest } from '../../../src/oauth/ports/identity-source.ts';
+import type { SignInRequest } from '../../../src/oauth/ports/identity-source.ts';
 import type { GitHubProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 
 const BASE = {
@@ -17,7 +17,7 @@ const BASE = {
 };
 
 /** A departure that asks for nothing. */
-export const DEPARTURE_REQUEST: DepartureRequest = {
+export const DEPARTURE_REQUEST: SignInRequest = {
   callbackUrl: 'https://login.example.com/login/callback/corp',
   prompt: undefined,
   maxAge: undefined,

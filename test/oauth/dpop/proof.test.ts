@@ -4,7 +4,7 @@ import { createHash, createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type NonceRule, ProofNonces } from '../../../src/oauth/dpop/nonces.ts';
-import { type ProofExpectations, ProofJudge } from '../../../src/oauth/dpop/proof.ts';
+import { type ProofExpectations, ProofVerifier } from '../../../src/oauth/dpop/proof.ts';
 import { DpopHolder, type HolderAlgorithm, type ProofChanges } from '../../dpop-holder.ts';
 
 const URL = 'https://auth.example/token';
@@ -16,7 +16,7 @@ const PEPPER = Buffer.alloc(32, 7);
 const TOKEN = 'an-access-token';
 
 const holder = new DpopHolder();
-const judge = new ProofJudge();
+const judge = new ProofVerifier();
 
 function noncesOf(rule: NonceRule, pepper = PEPPER): ProofNonces {
   return new ProofNonces({ issuer: 'https://auth.example', peppers: [pepper], rule });

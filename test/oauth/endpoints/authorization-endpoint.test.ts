@@ -12,7 +12,7 @@ import { UNLIMITED_STATE } from '../../../src/oauth/limits/state-limits.ts';
 import type { AuditEvent } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import { KEPT_CODES, MOST_RECORDS } from '../../../src/oauth/ports/grant-store.ts';
-import { NOTED_LOGINS } from '../../../src/oauth/ports/logout-store.ts';
+import { RECORDED_LOGINS } from '../../../src/oauth/ports/logout-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { KeyRing } from '../../../src/oauth/registry/keys.ts';
@@ -536,7 +536,7 @@ describe('a code', () => {
       const check = endpoint.check(aRequest({ client_id: clientId, scope: 'openid' }), registryOf(client));
       return endpoint.issue(accepted(check), { subject: person.subject, sessionId, sid, authTime });
     };
-    for (let count = 0; count < NOTED_LOGINS; count++) await visit('shop.greedy');
+    for (let count = 0; count < RECORDED_LOGINS; count++) await visit('shop.greedy');
     const [first] = events.filter(({ type }) => type === 'authorization_code.issued');
     expect(events.map(({ type }) => type)).not.toContain('grant.evicted');
     await visit('shop.web');

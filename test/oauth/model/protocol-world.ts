@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { ReplayMarks } from '../../../src/oauth/client-auth/replay-marks.ts';
 import { ProofNonces } from '../../../src/oauth/dpop/nonces.ts';
-import { ProofJudge } from '../../../src/oauth/dpop/proof.ts';
+import { ProofVerifier } from '../../../src/oauth/dpop/proof.ts';
 import { AuthorizationEndpoint } from '../../../src/oauth/endpoints/authorization-endpoint.ts';
 import { IntrospectionEndpoint, type IntrospectionResponse } from '../../../src/oauth/endpoints/introspection.ts';
 import { RevocationEndpoint } from '../../../src/oauth/endpoints/revocation.ts';
@@ -171,7 +171,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
     replays: stores.replays,
   });
   const nonces = new ProofNonces({ issuer: ISSUER, peppers: [pepper], rule: 'on-demand' });
-  const proofs = { judge: new ProofJudge(), nonces, urls: [TOKEN_URL] };
+  const proofs = { judge: new ProofVerifier(), nonces, urls: [TOKEN_URL] };
   const tokenEndpoint = new TokenEndpoint({ ...options, idTokens, proofs });
   const revocation = new RevocationEndpoint(options);
   const introspection = new IntrospectionEndpoint(options);

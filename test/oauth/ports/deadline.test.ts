@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { settledBy } from '../../../src/oauth/ports/deadline.ts';
+import { withDeadline } from '../../../src/oauth/ports/deadline.ts';
 
 const FAULT = new Error('of the work');
 const REASON = new Error('of the deadline');
@@ -7,8 +7,8 @@ const REASON = new Error('of the deadline');
 describe('work with a deadline', () => {
   it('that ends before → its outcome', async () => {
     const { signal } = new AbortController();
-    expect(await settledBy(signal, Promise.resolve('done'))).toBe('done');
-    await expect(settledBy(signal, Promise.reject(FAULT))).rejects.toBe(FAULT);
+    expect(await withDeadline(signal, Promise.resolve('done'))).toBe('done');
+    await expect(withDeadline(signal, Promise.reject(FAULT))).rejects.toBe(FAULT);
   });
 
   it.each([
@@ -20,12 +20,12 @@ describe('work with a deadline', () => {
     ],
   ])('%s → the reason of the signal', async (_, work) => {
     const controller = new AbortController();
-    const settled = settledBy(controller.signal, work(controller.signal));
+    const settled = withDeadline(controller.signal, work(controller.signal));
     controller.abort(REASON);
     await expect(settled).rejects.toBe(REASON);
   });
 
   it('that is over already → the reason of the signal', async () => {
-    await expect(settledBy(AbortSignal.abort(REASON), new Promise(() => {}))).rejects.toBe(REASON);
+    await expect(withDeadline(AbortSignal.abort(REASON), new Promise(() => {}))).rejects.toBe(REASON);
   });
 });

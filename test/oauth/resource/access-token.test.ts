@@ -1,7 +1,7 @@
 // What an API demands of the claims of an access token (RFC 9068 §4; docs/scope.md: 6750-3).
 
 import { describe, expect, it } from 'vitest';
-import { headerFault, judgeClaims, scopeOf } from '../../../src/oauth/resource/access-token.ts';
+import { headerFault, scopeOf, verifyClaims } from '../../../src/oauth/resource/access-token.ts';
 import { parseJwt } from '../../../src/oauth/values/jws.ts';
 
 const NOW = 1_800_000_000;
@@ -17,13 +17,13 @@ const RIGHT = {
 };
 
 function faultOf(changes: Record<string, unknown>): string {
-  const judged = judgeClaims({ ...RIGHT, ...changes }, EXPECTED);
+  const judged = verifyClaims({ ...RIGHT, ...changes }, EXPECTED);
   return typeof judged === 'string' ? judged : 'passes';
 }
 
 describe('claims', () => {
   it('that are right → pass as they are', () => {
-    expect(judgeClaims({ ...RIGHT, more: 1 }, EXPECTED)).toEqual({ ...RIGHT, more: 1 });
+    expect(verifyClaims({ ...RIGHT, more: 1 }, EXPECTED)).toEqual({ ...RIGHT, more: 1 });
     expect(faultOf({ aud: ['urn:a'] })).toBe('passes');
   });
 

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../../src/memory/stores.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
-import type { OwedLogout } from '../../../src/oauth/ports/logout-store.ts';
+import type { PendingLogout } from '../../../src/oauth/ports/logout-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import type { DeliveryOutcome } from '../../../src/processes/token-server/logout-delivery.ts';
@@ -44,7 +44,7 @@ function aWorld(outcomeOf: (client: Client) => DeliveryOutcome | Promise<Deliver
   const givenUp: string[] = [];
   const clients = new Map<string, Client>();
   const delivery = {
-    recipient: ({ clientUid }: OwedLogout) => clients.get(clientUid),
+    recipient: ({ clientUid }: PendingLogout) => clients.get(clientUid),
     async deliver(client: Client) {
       tries.push(client.uid);
       return await outcomeOf(client);

@@ -3,7 +3,7 @@
 
 import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
-import type { OwedLogout } from '../../../src/oauth/ports/logout-store.ts';
+import type { PendingLogout } from '../../../src/oauth/ports/logout-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { SHARDS } from '../../../src/oauth/values/shard.ts';
 import { SessionLogouts } from '../../../src/processes/token-server/session-logouts.ts';
@@ -94,7 +94,7 @@ async function settled(stores: Stores): Promise<readonly string[]> {
     stores,
     delivery: {
       recipient: () => aClient(),
-      async deliver(_client, { sid }: OwedLogout) {
+      async deliver(_client, { sid }: PendingLogout) {
         notified.push(sid);
         return 'delivered';
       },

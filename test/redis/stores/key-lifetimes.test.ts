@@ -10,7 +10,7 @@ import { claimIssuer } from '../../../src/redis/data-loss/issuer-claim.ts';
 import { ShardMarkers } from '../../../src/redis/data-loss/shard-markers.ts';
 import { AlertOutbox } from '../../../src/redis/grants/alert-outbox.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
-import { vouchedRecord } from '../../contracts/person-store.ts';
+import { assertedRecord } from '../../contracts/person-store.ts';
 import {
   accessRequest,
   DAY,
@@ -232,11 +232,11 @@ describeRedis('a key in Redis', () => {
     },
     '{sNNN}:person:<SHA-256 of the subject>': {
       '`verifyEvery` of the provider': async () => {
-        const record = await stores.persons.remember(vouchedRecord(), 90 * DAY);
+        const record = await stores.persons.remember(assertedRecord(), 90 * DAY);
         await stores.persons.seal(record, 'mac');
         const { subject } = record;
         await expectKept(keys.person(subject), 90 * DAY);
-        const next = await stores.persons.remember(vouchedRecord({ subject }), DAY);
+        const next = await stores.persons.remember(assertedRecord({ subject }), DAY);
         await expectKept(keys.person(subject), 90 * DAY);
         await stores.persons.seal(next, 'mac');
         await expectKept(keys.person(subject), DAY);

@@ -47,7 +47,7 @@ function worldOf(options: Parameters<typeof aWorld>[0] = {}): Promise<World> {
 }
 
 /** The request that a redirect to the provider is. */
-function departureOf(page: Page): URLSearchParams {
+function signInOf(page: Page): URLSearchParams {
   const url = new URL(page.location ?? '');
   expect(`${url.origin}${url.pathname}`).toBe(`${upstream.issuer}/authorize`);
   upstream.nonce = url.searchParams.get('nonce') ?? '';
@@ -72,7 +72,7 @@ async function toTheClient(browser: TestBrowser, page: Page): Promise<Page> {
 }
 
 async function signIn(world: World, browser = world.browser(), path = world.authorizePath()): Promise<Page> {
-  const departure = departureOf(await browser.get(path));
+  const departure = signInOf(await browser.get(path));
   return await toTheClient(browser, await comeBack(browser, departure));
 }
 
@@ -82,7 +82,7 @@ describe('one provider, and no other way to sign in', () => {
     const browser = world.browser();
     const page = await browser.get(world.authorizePath());
     expect(page.status).toBe(302);
-    const departure = departureOf(page);
+    const departure = signInOf(page);
     expect(departure.get('redirect_uri')).toBe(`${world.issuer}/login/callback/corp`);
     expect(world.storeCalls().filter((call) => !call.startsWith('rateLimits'))).toEqual([]);
     const arrived = await toTheClient(browser, await comeBack(browser, departure));
@@ -116,10 +116,10 @@ describe('one provider, and no other way to sign in', () => {
     const scopes = [...OPENID.scopes, ...(WEB.scopes ?? [])];
     const world = await worldOf({ clients: [Object.assign({}, OPENID, { scopes })] });
     const sent = { scope: 'openid', login_hint: 'ada@corp.example.com', ui_locales: 'de-AT <b> en' };
-    const departure = departureOf(await world.browser().get(world.authorizePath(sent)));
+    const departure = signInOf(await world.browser().get(world.authorizePath(sent)));
     expect(departure.get('login_hint')).toBe('ada@corp.example.com');
     expect(departure.get('ui_locales')).toBe('de-AT en');
-    const plain = departureOf(await world.browser().get(world.authorizePath({ ui_locales: 'fr', login_hint: 'ada' })));
+    const plain = signInOf(await world.browser().get(world.authorizePath({ ui_locales: 'fr', login_hint: 'ada' })));
     expect([plain.get('ui_locales'), plain.get('login_hint')]).toEqual(['fr', null]);
   });
 
@@ -147,7 +147,7 @@ describe('several ways to sign in', () => {
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
     const left = await browser.post('/login/upstream/corp', fields);
     expect(left.status).toBe(303);
-    const arrived = await toTheClient(browser, await comeBack(browser, departureOf(left)));
+    const arrived = await toTheClient(browser, await comeBack(browser, signInOf(left)));
     expect(answerOf(arrived).code).toBeDefined();
   });
 
@@ -226,7 +226,7 @@ describe('a return that is not of this departure → 400, and no call', () => {
     const browser = world.browser();
     const page = await browser.get(world.authorizePath());
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
-    const departure = departureOf(await browser.post('/login/upstream/corp', fields));
+    const departure = signInOf(await browser.post('/login/upstream/corp', fields));
     const answered = await attempt(browser, world, departure);
     expect([answered.status, world.lastReason()]).toEqual([400, 'interaction_upstream_unknown']);
     expect(upstream.redeemed).toEqual([]);
@@ -236,7 +236,7 @@ describe('a return that is not of this departure → 400, and no call', () => {
   it('the second of two, with the same cookie', async () => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = departureOf(await browser.get(world.authorizePath()));
+    const departure = signInOf(await browser.get(world.authorizePath()));
     await comeBack(browser, departure);
     expect((await comeBack(browser, departure)).status).toBe(400);
     expect(upstream.redeemed).toHaveLength(1);
@@ -245,7 +245,7 @@ describe('a return that is not of this departure → 400, and no call', () => {
   it('to a provider of the same name that is another one since', async () => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = departureOf(await browser.get(world.authorizePath()));
+    const departure = signInOf(await browser.get(world.authorizePath()));
     await world.setProviders([corp({ uid: 'uid-of-another' })]);
     expect((await comeBack(browser, departure)).status).toBe(400);
     expect(upstream.redeemed).toEqual([]);
@@ -301,7 +301,7 @@ describe('what the provider answers → the login page, with the request still o
   ])('%s', async (_case, provider, arrange, query, status, reason) => {
     const world = await worldOf({ providers: [corp(provider)] });
     const browser = world.browser();
-    const departure = departureOf(await browser.get(world.authorizePath()));
+    const departure = signInOf(await browser.get(world.authorizePath()));
     arrange();
     const page = await comeBack(browser, departure, { query });
     expect([page.status, world.lastReason()]).toEqual([status, reason]);
@@ -311,7 +311,7 @@ describe('what the provider answers → the login page, with the request still o
     upstream.answers.clear();
     upstream.claims = ADA;
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
-    departureOf(await browser.post('/login/upstream/corp', fields));
+    signInOf(await browser.post('/login/upstream/corp', fields));
   });
 
   it('31 forged answers in a minute → 429', async () => {
@@ -320,7 +320,7 @@ describe('what the provider answers → the login page, with the request still o
     const statuses = new Set<number>();
     for (let count = 0; count < 31; count += 1) {
       const browser = world.browser();
-      const departure = departureOf(await browser.get(world.authorizePath()));
+      const departure = signInOf(await browser.get(world.authorizePath()));
       statuses.add((await comeBack(browser, departure)).status);
     }
     expect([...statuses]).toEqual([502, 429]);
@@ -333,7 +333,7 @@ describe('a person of a provider', () => {
     await signIn(world);
     await world.setProviders([corp({ name: 'corp-2', displayName: 'Corp & Sons' })]);
     const browser = world.browser();
-    const departure = departureOf(await browser.get(world.authorizePath()));
+    const departure = signInOf(await browser.get(world.authorizePath()));
     await toTheClient(browser, await comeBack(browser, departure, { name: 'corp-2' }));
     const { body } = await browser.get('/account/sessions');
     const names = [...body.matchAll(/Signed in with: <bdi>([^<]*)</g)].map(([, name]) => name);
@@ -346,7 +346,7 @@ describe('a person of a provider', () => {
     const browser = world.browser();
     const page = await browser.get(world.authorizePath({ scope: 'openid', prompt }));
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
-    const departure = departureOf(await browser.post('/login/upstream/corp', fields));
+    const departure = signInOf(await browser.post('/login/upstream/corp', fields));
     expect(departure.get('prompt')).toBe(prompt);
     const arrived = await toTheClient(browser, await comeBack(browser, departure));
     // The provider does not say when the person signed in.
@@ -358,7 +358,7 @@ describe('a person of a provider', () => {
     const browser = world.browser();
     const page = await browser.get(world.authorizePath({ scope: 'openid', prompt: 'login' }));
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
-    const departure = departureOf(await browser.post('/login/upstream/corp', fields));
+    const departure = signInOf(await browser.post('/login/upstream/corp', fields));
     upstream.claims = Object.assign({ auth_time: Math.floor(world.now() / 1000) }, ADA);
     expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
   });
@@ -371,7 +371,7 @@ describe('another account → the page first, then the provider with prompt=sele
   /** Presses the button of the provider. */
   async function leaveBy(browser: TestBrowser, page: Page): Promise<URLSearchParams> {
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
-    return departureOf(await browser.post('/login/upstream/corp', fields));
+    return signInOf(await browser.post('/login/upstream/corp', fields));
   }
 
   it.each<[string, Record<string, string>, string]>([
@@ -384,7 +384,7 @@ describe('another account → the page first, then the provider with prompt=sele
     const browser = world.browser();
     upstream.claims = Object.assign({ auth_time: Math.floor(world.now() / 1000) }, ADA);
     let page = await browser.get(world.authorizePath(query));
-    const first = page.location === undefined ? await leaveBy(browser, page) : departureOf(page);
+    const first = page.location === undefined ? await leaveBy(browser, page) : signInOf(page);
     const { location: path = '' } = await comeBack(browser, first);
     const csrf = hidden(await browser.get(path), 'csrf');
     const { location: again = '' } = await browser.post(path, { decision: 'other_account', csrf });
@@ -425,7 +425,7 @@ describe('another account → the page first, then the provider with prompt=sele
   ])('by the button under "may not use this", by the rules %s', async (_case, rules) => {
     const world = await worldOf(rules());
     const browser = world.browser();
-    const departure = departureOf(await browser.get(world.authorizePath()));
+    const departure = signInOf(await browser.get(world.authorizePath()));
     expect(departure.get('prompt')).toBeNull();
     const refused = await comeBack(browser, departure);
     expect(refused.status).toBe(403);
@@ -437,7 +437,7 @@ describe('another account → the page first, then the provider with prompt=sele
 
   it('but other values of prompt are unknown without OpenID Connect', async () => {
     const world = await worldOf();
-    const departure = departureOf(await world.browser().get(world.authorizePath({ prompt: 'login' })));
+    const departure = signInOf(await world.browser().get(world.authorizePath({ prompt: 'login' })));
     expect(departure.get('prompt')).toBeNull();
   });
 });

@@ -4,7 +4,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OAuthError } from '../../oauth/ports/error.ts';
-import type { PendingDeparture } from '../../oauth/ports/identity-source.ts';
+import type { PendingSignIn } from '../../oauth/ports/identity-source.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
 import type { Destination } from './sealed-request.ts';
@@ -17,23 +17,23 @@ const PART_CHARACTERS = 3500;
 const PARTS_MAX = 2;
 /** Of all departures of a browser: servers and proxies refuse longer headers. */
 const CHARACTERS_MAX = PARTS_MAX * PART_CHARACTERS;
-const DEPARTURES_MAX = 4;
+const SIGN_INS_MAX = 4;
 /** What is sealed is ours, and no longer than the request that it holds. */
 const INFLATED_MAX = 64 * 1024;
 /** The begin of a state in the name of its cookie. */
 const TAG = /^[A-Za-z0-9_-]{8}/;
 
 /** A browser that is away. */
-export interface Away {
+export interface SealedSignIn {
   readonly destination: Destination;
   /** The name, the uid and the issuer of the provider. */
   readonly provider: { readonly name: string; readonly uid: string; readonly issuer: string };
-  readonly pending: PendingDeparture;
+  readonly pending: PendingSignIn;
   /** When it left, epoch milliseconds. */
   readonly leftAt: number;
 }
 
-export interface PendingDeparturesOptions {
+export interface PendingSignInsOptions {
   readonly issuer: string;
   /** The first seals, all open; at least one. */
   readonly peppers: readonly Uint8Array[];
@@ -47,13 +47,13 @@ interface Answering {
 }
 
 /** Reads and writes the cookies. */
-export class PendingDepartures {
+export class PendingSignIns {
   readonly #clock: Clock;
   readonly #texts: SealedTexts;
   readonly #name: string;
   readonly #attributes: CookieForm['attributes'];
 
-  constructor({ issuer, peppers, clock, random }: PendingDeparturesOptions) {
+  constructor({ issuer, peppers, clock, random }: PendingSignInsOptions) {
     this.#clock = clock;
     this.#texts = new SealedTexts({ purpose: `grantry pending departure v1\0${issuer}`, peppers, random });
     const { prefix, attributes } = cookieForm(issuer);
@@ -66,8 +66,8 @@ export class PendingDepartures {
    * @param browser the value of the cookie that identifies the browser
    * @throws OAuthError invalid_request, `request_too_long_for_upstream`
    */
-  keep({ request, reply }: Answering, browser: string, away: Omit<Away, 'leftAt'>): void {
-    const whole: Away = { ...away, leftAt: this.#clock.now() };
+  keep({ request, reply }: Answering, browser: string, away: Omit<SealedSignIn, 'leftAt'>): void {
+    const whole: SealedSignIn = { ...away, leftAt: this.#clock.now() };
     const sealed = this.#texts.sealBytes(deflateRawSync(JSON.stringify(whole)), bindingTo(browser));
     if (sealed.length > CHARACTERS_MAX) {
       const reason = 'request_too_long_for_upstream';
@@ -86,7 +86,7 @@ export class PendingDepartures {
    * @param state as it came back
    * @returns undefined where this browser has none of this state, or it is too old
    */
-  take({ request, reply }: Answering, browser: string, state: string): Away | undefined {
+  take({ request, reply }: Answering, browser: string, state: string): SealedSignIn | undefined {
     if (!TAG.test(state)) return undefined;
     const tag = tagOf(state);
     const sealed = this.#sealed(request, tag);
@@ -94,7 +94,7 @@ export class PendingDepartures {
     if (sealed === '') return undefined;
     const bytes = this.#texts.openBytes(sealed, bindingTo(browser));
     if (bytes === undefined) return undefined;
-    const away = JSON.parse(inflateRawSync(bytes, { maxOutputLength: INFLATED_MAX }).toString()) as Away;
+    const away = JSON.parse(inflateRawSync(bytes, { maxOutputLength: INFLATED_MAX }).toString()) as SealedSignIn;
     const isYoung = this.#clock.now() < away.leftAt + LIFETIME_SECONDS * 1000;
     return isYoung && away.pending.state === state ? away : undefined;
   }
@@ -109,7 +109,7 @@ export class PendingDepartures {
     );
     const kept = [...tags].map((tag) => ({ tag, length: this.#sealed(request, tag).length }));
     let taken = kept.reduce((sum, { length }) => sum + length, 0);
-    while (kept.length >= DEPARTURES_MAX || taken + needed > CHARACTERS_MAX) {
+    while (kept.length >= SIGN_INS_MAX || taken + needed > CHARACTERS_MAX) {
       const oldest = kept.shift();
       if (oldest === undefined) return;
       taken -= oldest.length;

@@ -20,7 +20,7 @@ export type CertificateFault =
   | 'certificate_name_mismatch'
   | 'certificate_key_mismatch';
 
-export interface CertificateJudgeOptions {
+export interface CertificateVerifierOptions {
   readonly reader: CertificateReader;
   /** The authorities as of now; undefined where none are configured. */
   readonly authorities: () => CertificateAuthorities | undefined;
@@ -32,11 +32,11 @@ const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 const LEAST_RSA_BITS = 2048;
 const CERTIFICATES_KEPT = 1_000;
 
-export class CertificateJudge {
-  readonly #options: CertificateJudgeOptions;
+export class CertificateVerifier {
+  readonly #options: CertificateVerifierOptions;
   readonly #read = new RecentValues<Certificate>(CERTIFICATES_KEPT);
 
-  constructor(options: CertificateJudgeOptions) {
+  constructor(options: CertificateVerifierOptions) {
     this.#options = options;
   }
 

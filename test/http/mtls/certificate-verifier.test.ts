@@ -6,8 +6,8 @@ import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { asn1CertificateReader } from '../../../src/http/mtls/asn1-certificate-reader.ts';
 import { thumbprintOf } from '../../../src/oauth/client-certificates/certificate.ts';
 import { CertificateAuthorities } from '../../../src/oauth/client-certificates/certificate-authorities.ts';
-import { CertificateJudge } from '../../../src/oauth/client-certificates/certificate-judge.ts';
 import type { CertificateName } from '../../../src/oauth/client-certificates/certificate-name.ts';
+import { CertificateVerifier } from '../../../src/oauth/client-certificates/certificate-verifier.ts';
 import { type RegisteredKey, readRegisteredKey } from '../../../src/oauth/client-certificates/registered-keys.ts';
 import { CertificateMaker, type MadeCertificate, type Wishes } from '../../client-certificates.ts';
 
@@ -23,9 +23,9 @@ interface Circumstances {
   readonly now?: number;
 }
 
-function judge({ file = authority.certificate, now }: Circumstances = {}): CertificateJudge {
+function judge({ file = authority.certificate, now }: Circumstances = {}): CertificateVerifier {
   const authorities = CertificateAuthorities.parse(file);
-  return new CertificateJudge({
+  return new CertificateVerifier({
     reader: asn1CertificateReader,
     authorities: () => authorities,
     clock: { now: () => now ?? Date.now() },
@@ -188,20 +188,20 @@ describe('a certificate of a name', () => {
     // A leaf of any time: openssl makes none of before its authority.
     const read = (leaf: Uint8Array) => Object.assign({}, asn1CertificateReader.read(leaf), { notBefore: 0 });
     const at = (now: number) =>
-      new CertificateJudge({ reader: { read }, authorities: () => authorities, clock: { now: () => now } });
+      new CertificateVerifier({ reader: { read }, authorities: () => authorities, clock: { now: () => now } });
     expect(at(start - 1).nameFault(der, BILLING)).toBe('certificate_authority_expired');
     expect(at(start).nameFault(der, BILLING)).toBeUndefined();
   });
 
   it('given no file of authorities → certificate_untrusted', () => {
-    const none = new CertificateJudge({ reader: asn1CertificateReader, authorities: () => undefined, clock: Date });
+    const none = new CertificateVerifier({ reader: asn1CertificateReader, authorities: () => undefined, clock: Date });
     expect(none.nameFault(billing().der, BILLING)).toBe('certificate_untrusted');
   });
 
   it('given a certificate again → it is decoded once, and judged each time', () => {
     const read = vi.fn(asn1CertificateReader.read);
     const authorities = CertificateAuthorities.parse(authority.certificate);
-    const one = new CertificateJudge({ reader: { read }, authorities: () => authorities, clock: Date });
+    const one = new CertificateVerifier({ reader: { read }, authorities: () => authorities, clock: Date });
     const { der } = billing();
     const names = [BILLING, { name: 'subjectDn', value: 'CN=other' }, BILLING] as const;
     const faults = names.map((name) => one.nameFault(der, name));
@@ -213,7 +213,7 @@ describe('a certificate of a name', () => {
   it('given another file of authorities → a leaf that was good is judged by that', () => {
     const other = maker.authority('/CN=Other CA');
     let authorities = CertificateAuthorities.parse(authority.certificate);
-    const changing = new CertificateJudge({
+    const changing = new CertificateVerifier({
       reader: asn1CertificateReader,
       authorities: () => authorities,
       clock: { now: Date.now },
@@ -360,7 +360,11 @@ describe('a self-signed certificate', () => {
   it('given no authorities, a weak signature and the usage of a server → only its dates and its key count', () => {
     const leaf = maker.make({ extensions: ['extendedKeyUsage=serverAuth'], newKey: ['rsa:2048'], signing: ['-sha1'] });
     const alone = (now: number) =>
-      new CertificateJudge({ reader: asn1CertificateReader, authorities: () => undefined, clock: { now: () => now } });
+      new CertificateVerifier({
+        reader: asn1CertificateReader,
+        authorities: () => undefined,
+        clock: { now: () => now },
+      });
     const keys = registered(jwkOf(leaf));
     expect(alone(Date.now() + 1000).keyFault(leaf.der, keys)).toBeUndefined();
     expect(alone(Date.now() + 31 * DAY).keyFault(leaf.der, keys)).toBe('certificate_expired');

@@ -1,7 +1,7 @@
 // POST /login/upstream/:name, the buttons of the login page: sends the browser to an identity provider. GET /authorize does the
 // same at once where there is no choice.
 
-import type { DepartureRequest } from '../../oauth/ports/identity-source.ts';
+import type { SignInRequest } from '../../oauth/ports/identity-source.ts';
 import type { OpenidRequest } from '../../oauth/ports/login-stores.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
 import { issuerOf } from '../../oauth/registry/identity-sources.ts';
@@ -13,7 +13,7 @@ import { refuseSource } from './refused-person.ts';
 import { leadingTo, type SignInFlow } from './sign-in-flow.ts';
 import { destinationOf, isOpenFor, type SignInGoal, waysIn } from './sign-in-goal.ts';
 
-export function upstreamDepartureEndpoint(flow: SignInFlow): Endpoint {
+export function upstreamSignInEndpoint(flow: SignInFlow): Endpoint {
   return {
     route: 'login-upstream',
     path: '/login/upstream/:name',
@@ -61,7 +61,7 @@ export async function depart(
   provider: IdentityProvider,
 ): Promise<void> {
   const { request, reply, log } = exchange;
-  const departure = await flow.sources.source(provider.name)?.begin(departureRequest(flow, goal, provider));
+  const departure = await flow.sources.source(provider.name)?.begin(signInRequest(flow, goal, provider));
   if (departure === undefined || departure === 'unavailable') {
     const problem = { kind: 'unavailable', provider: provider.displayName } as const;
     const detail = flow.sources.faultOf(provider.name);
@@ -73,7 +73,7 @@ export async function depart(
   const { location, ...pending } = departure;
   const { name, uid } = provider;
   const away = { destination: destinationOf(goal), provider: { name, uid, issuer: issuerOf(provider) }, pending };
-  flow.departures.keep(exchange, browser, away);
+  flow.pendingSignIns.keep(exchange, browser, away);
   log.outcome = 'left_for_provider';
   reply.redirect(location, request.method === 'POST' ? 303 : 302);
 }
@@ -83,7 +83,7 @@ export function callbackUrl({ issuer }: Pick<SignInFlow, 'issuer'>, name: string
   return `${issuer}/login/callback/${name}`;
 }
 
-function departureRequest(flow: SignInFlow, goal: SignInGoal, { name }: IdentityProvider): DepartureRequest {
+function signInRequest(flow: SignInFlow, goal: SignInGoal, { name }: IdentityProvider): SignInRequest {
   const request = goal.kind === 'accepted' ? goal.request : undefined;
   const openid = request?.openid;
   return {
@@ -96,7 +96,7 @@ function departureRequest(flow: SignInFlow, goal: SignInGoal, { name }: Identity
 }
 
 /** What of the client's `prompt` is passed on; the page for `consent` is ours. */
-function promptOf({ selectsAccount }: SignInGoal, openid: OpenidRequest | undefined): DepartureRequest['prompt'] {
+function promptOf({ selectsAccount }: SignInGoal, openid: OpenidRequest | undefined): SignInRequest['prompt'] {
   // The page of a repeated sign-in takes another name, too; not every provider takes both values.
   if (openid?.prompt.includes('login')) return 'login';
   return selectsAccount ? 'select_account' : undefined;

@@ -6,7 +6,7 @@ import cookies from '@fastify/cookie';
 import fc from 'fast-check';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Away, PendingDepartures } from '../../../src/http/cookies/pending-departures.ts';
+import { PendingSignIns, type SealedSignIn } from '../../../src/http/cookies/pending-sign-ins.ts';
 import { OAuthError } from '../../../src/oauth/ports/error.ts';
 import type { AuthorizationSnapshot } from '../../../src/oauth/ports/login-stores.ts';
 import { cookieHeader, keepCookie } from '../sign-in/sign-in-browser.ts';
@@ -17,7 +17,7 @@ const STATE_LENGTH = 43;
 
 const clock = { time: 1_800_000_000_000, now: () => clock.time };
 const random = { bytes: (count: number) => randomBytes(count) };
-const departures = new PendingDepartures({
+const departures = new PendingSignIns({
   issuer: 'https://login.example.com',
   peppers: [Buffer.alloc(32, 1)],
   clock,
@@ -25,7 +25,7 @@ const departures = new PendingDepartures({
 });
 const app = Fastify();
 /** What the next request does. */
-let kept: { readonly browser: string; readonly away: Omit<Away, 'leftAt'> };
+let kept: { readonly browser: string; readonly away: Omit<SealedSignIn, 'leftAt'> };
 let taken: { readonly browser: string; readonly state: string };
 
 beforeAll(async () => {
@@ -59,7 +59,7 @@ async function send(path: string, from: Jar) {
 const newState = () => randomBytes(32).toString('base64url');
 
 /** @param length of random text in the request, which does not deflate */
-function awayWith(length: number, state = newState()): Omit<Away, 'leftAt'> {
+function awayWith(length: number, state = newState()): Omit<SealedSignIn, 'leftAt'> {
   const request: AuthorizationSnapshot = {
     clientUid: '6f0f0b52-6f0e-5c6a-9d57-0f5d2a6f2b11',
     clientId: 'shop.web',
@@ -76,7 +76,7 @@ function awayWith(length: number, state = newState()): Omit<Away, 'leftAt'> {
   };
 }
 
-async function keep(away: Omit<Away, 'leftAt'>, browser = 'browser', from = jar): Promise<string> {
+async function keep(away: Omit<SealedSignIn, 'leftAt'>, browser = 'browser', from = jar): Promise<string> {
   kept = { browser, away };
   return (await send('/keep', from)).body;
 }
@@ -88,8 +88,8 @@ async function take(state: string, browser = 'browser', from = jar): Promise<unk
   return (JSON.parse(body) as { away: unknown }).away;
 }
 
-const ofDepartures = (from: Jar) => [...from].filter(([name]) => name.startsWith('__Host-grantry-away-'));
-const charactersOf = (from: Jar) => ofDepartures(from).reduce((sum, [, value]) => sum + value.length, 0);
+const ofSignIns = (from: Jar) => [...from].filter(([name]) => name.startsWith('__Host-grantry-away-'));
+const charactersOf = (from: Jar) => ofSignIns(from).reduce((sum, [, value]) => sum + value.length, 0);
 
 const SIZE = fc.integer({ min: 0, max: 6000 });
 
@@ -102,7 +102,7 @@ describe('a departure', () => {
         const copy = new Map(from);
         const { state } = away.pending;
         expect(await take(state, 'browser', from)).toEqual(Object.assign({ leftAt: clock.now() }, away));
-        expect(ofDepartures(from)).toEqual([]);
+        expect(ofSignIns(from)).toEqual([]);
         for (const value of copy.values()) expect(value.length).toBeLessThanOrEqual(3500);
       }),
       { numRuns: 50 },
@@ -165,9 +165,9 @@ describe('cookies that another party has changed', () => {
           const [away, another] = [awayWith(size), awayWith(size)];
           await keep(away, 'browser', from);
           await keep(another, 'browser', other);
-          const [first = '', second = ''] = ofDepartures(from).map(([name]) => name);
-          const [ofFirst = '', ofSecond = ''] = ofDepartures(from).map(([, value]) => value);
-          const [foreignFirst = '', foreignSecond = ''] = ofDepartures(other).map(([, value]) => value);
+          const [first = '', second = ''] = ofSignIns(from).map(([name]) => name);
+          const [ofFirst = '', ofSecond = ''] = ofSignIns(from).map(([, value]) => value);
+          const [foreignFirst = '', foreignSecond = ''] = ofSignIns(other).map(([, value]) => value);
           const index = at % ofFirst.length;
           const flipped = `${ofFirst.slice(0, index)}${ofFirst[index] === 'A' ? 'B' : 'A'}${ofFirst.slice(index + 1)}`;
           const changes: Readonly<Record<typeof change, readonly [string, string]>> = {
