@@ -111,7 +111,7 @@ export class MemoryLogins implements LogoutStore {
     this.#owed.set(fieldOf(record.owed), record, Number.POSITIVE_INFINITY);
   }
 
-  async settle(owed: LogoutName): Promise<boolean> {
+  async acknowledge(owed: LogoutName): Promise<boolean> {
     return this.#owed.delete(fieldOf(owed));
   }
 }

@@ -1,5 +1,5 @@
 // The user store over a Map: the noted credentials of the local users. An entry never expires: a user who is absent for
-// an hour is ended by `settleAbsent`, which removes the entry.
+// an hour is ended by `recordAbsence`, which removes the entry.
 
 import { type RecordedUser, type Session, USER_ABSENCE, type UserStore } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
@@ -45,22 +45,22 @@ export class MemoryUsers implements UserStore {
     );
   }
 
-  async settle(
+  async record(
     subject: string,
     credential: string,
     expected?: string,
-  ): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'> {
+  ): Promise<'recorded' | 'unchanged' | 'outdated' | 'ended'> {
     const record = this.#parts.users.get(subject);
     const isChanged = record !== undefined && record.credential !== credential;
     if (isChanged && record.credential !== expected) return 'outdated';
     this.#note({ subject, credential, absentSince: undefined });
-    if (record === undefined) return 'noted';
+    if (record === undefined) return 'recorded';
     if (!isChanged && !this.#isLongAbsent(record)) return 'unchanged';
     this.#end(subject, { forgets: record.absentSince !== undefined });
     return 'ended';
   }
 
-  async settleAbsent(subject: string): Promise<'unknown' | 'absent' | 'ended'> {
+  async recordAbsence(subject: string): Promise<'unknown' | 'absent' | 'ended'> {
     const record = this.#parts.users.get(subject);
     if (record === undefined) return 'unknown';
     if (!this.#isLongAbsent(record)) {

@@ -110,7 +110,7 @@ class ApiVerifier implements Verifier {
         certificate: this.#options.certificate?.(request),
         now: this.#settings.clock.now(),
       },
-      { judge: this.#proofs, nonces: this.#settings.nonces, requireBinding: this.#settings.requireBinding },
+      { verifier: this.#proofs, nonces: this.#settings.nonces, requireBinding: this.#settings.requireBinding },
     );
     if (isRefusal(sender)) throw new AccessRefused(sender);
     await this.#claimProof(sender);

@@ -24,13 +24,13 @@ afterEach(endProcesses);
 
 /** An API: answers 200 to a token that is bound to the key of the proof beside it. */
 async function startApi() {
-  const judge = new ProofVerifier();
+  const verifier = new ProofVerifier();
   const nonces = new ProofNonces({ issuer: 'https://api.example', peppers: [Buffer.alloc(32)], rule: 'on-demand' });
   const server = createServer((request, response) => {
     const [scheme, accessToken = ''] = (request.headers.authorization ?? '').split(' ');
     const { jkt: thumbprint = '' } = (decodeJwt(accessToken).cnf ?? {}) as { readonly jkt?: string };
     const about = { method: 'GET', urls: [url], now: Date.now(), nonces };
-    const answer = judge.judge(String(request.headers.dpop), { ...about, accessToken, thumbprint });
+    const answer = verifier.verify(String(request.headers.dpop), { ...about, accessToken, thumbprint });
     const isGood = scheme === 'DPoP' && typeof answer !== 'string' && answer.thumbprint === thumbprint;
     response.writeHead(isGood ? 200 : 401).end(isGood ? 'bound' : JSON.stringify(answer));
   });

@@ -87,7 +87,7 @@ export function loginsAgainstEndsContract(name: string, makeStores: MakeStores):
         async notify() {
           for (const owed of await owedTo(session)) {
             answers.notified = owed.sid === sid;
-            await logouts.settle(owed);
+            await logouts.acknowledge(owed);
           }
         },
         async 'sign in again'() {

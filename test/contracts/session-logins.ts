@@ -82,7 +82,7 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       const [logout] = await world.stores.sessions.end(session);
       expect(await world.stores.sessions.end(session)).toEqual([]);
       expect(await owed()).toEqual([logout]);
-      if (logout !== undefined) await world.stores.logouts.settle(logout);
+      if (logout !== undefined) await world.stores.logouts.acknowledge(logout);
       await world.stores.sessions.end(session);
       expect(await owed()).toEqual([]);
     });
@@ -106,7 +106,7 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       expect(await logouts.take(logout, MINUTE)).toBe(2);
       await logouts.postpone(logout, 0);
       expect(await owed()).toEqual([logout]);
-      await logouts.settle(logout);
+      await logouts.acknowledge(logout);
       await logouts.postpone(logout, 0);
       world.advance(MINUTE);
       expect(await logouts.take(logout, MINUTE)).toBeUndefined();
@@ -220,7 +220,7 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       const { users, sessions } = world.stores;
       const session = await begin(sessions, {}, 'first');
       await issue(session, { authTime: Date.UTC(2100, 0) });
-      expect(await users.settle('usr_alice', 'second', 'first')).toBe('ended');
+      expect(await users.record('usr_alice', 'second', 'first')).toBe('ended');
       expect(await owed()).toMatchObject([{ sid: session.sid, clientUid: 'uid-of-shop' }]);
     });
   });

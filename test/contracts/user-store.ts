@@ -45,8 +45,8 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     it('is noted at first, which ends nothing', async () => {
       const { users } = world.stores;
       const held = await holdings(BOB);
-      expect(await users.settle(ALICE, 'first')).toBe('noted');
-      expect(await users.settle(BOB, 'first')).toBe('unchanged');
+      expect(await users.record(ALICE, 'first')).toBe('recorded');
+      expect(await users.record(BOB, 'first')).toBe('unchanged');
       expect(await users.list()).toEqual(
         new Map([
           [ALICE, { credential: 'first', isAbsent: false }],
@@ -59,23 +59,23 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     it('with another credential loses sessions and grants, once, and no other user does', async () => {
       const { users, sessions } = world.stores;
       const [ofAlice, ofBob] = [await holdings(ALICE), await holdings(BOB)];
-      expect(await users.settle(ALICE, 'second')).toBe('outdated');
-      expect(await users.settle(ALICE, 'second', 'third')).toBe('outdated');
+      expect(await users.record(ALICE, 'second')).toBe('outdated');
+      expect(await users.record(ALICE, 'second', 'third')).toBe('outdated');
       expect(await ofAlice()).toEqual(UNTOUCHED);
-      expect(await users.settle(ALICE, 'second', 'first')).toBe('ended');
+      expect(await users.record(ALICE, 'second', 'first')).toBe('ended');
       expect([await ofAlice(), await ofBob()]).toEqual([SIGNED_OUT, UNTOUCHED]);
       expect(await sessions.list(ALICE)).toEqual([]);
       world.advance(world.tick);
       const again = await holdings(ALICE, 'second');
-      expect(await users.settle(ALICE, 'second')).toBe('unchanged');
+      expect(await users.record(ALICE, 'second')).toBe('unchanged');
       expect(await again()).toEqual(UNTOUCHED);
     });
 
     it('whose code is unredeemed when the credential changes finds it dead', async () => {
       const { users, grants } = world.stores;
-      await users.settle(ALICE, 'first');
+      await users.record(ALICE, 'first');
       const grant = await issued(grants, { authTime: world.now() });
-      await users.settle(ALICE, 'second', 'first');
+      await users.record(ALICE, 'second', 'first');
       world.advance(world.tick);
       expect(await grants.issue(sampleGrant({ authTime: grant.authTime }), SECRET_HASH, MINUTE, MINUTE)).toEqual({
         outcome: 'outdated',
@@ -85,28 +85,28 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     it('who is absent loses nothing before an hour has passed, and then all, consents too', async () => {
       const { users } = world.stores;
       const held = await holdings(ALICE);
-      await users.settleAbsent(ALICE);
+      await users.recordAbsence(ALICE);
       expect((await users.list()).get(ALICE)).toEqual({ credential: 'first', isAbsent: true });
       world.advance(USER_ABSENCE - 2 * world.tick);
-      await users.settleAbsent(ALICE);
+      await users.recordAbsence(ALICE);
       expect(await held()).toMatchObject({ grant: 'rotated', consent: true });
       world.advance(2 * world.tick);
-      expect(await users.settleAbsent(ALICE)).toBe('ended');
+      expect(await users.recordAbsence(ALICE)).toBe('ended');
       expect(await held()).toEqual(FORGOTTEN);
       expect(await users.list()).toEqual(new Map());
-      expect(await users.settleAbsent(ALICE)).toBe('unknown');
+      expect(await users.recordAbsence(ALICE)).toBe('unknown');
     });
 
     it('who is back within an hour with the same credential has lost nothing', async () => {
       const { users } = world.stores;
       const held = await holdings(ALICE);
-      await users.settleAbsent(ALICE);
+      await users.recordAbsence(ALICE);
       world.advance(10 * MINUTE);
-      expect(await users.settle(ALICE, 'first')).toBe('unchanged');
+      expect(await users.record(ALICE, 'first')).toBe('unchanged');
       expect(await held()).toEqual(UNTOUCHED);
       world.advance(USER_ABSENCE);
       // A new absence begins.
-      expect(await users.settleAbsent(ALICE)).toBe('absent');
+      expect(await users.recordAbsence(ALICE)).toBe('absent');
     });
 
     it.each([
@@ -115,15 +115,15 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     ])('who is back %s has lost all, consents too', async (_name, absence, credential) => {
       const { users } = world.stores;
       const held = await holdings(ALICE);
-      await users.settleAbsent(ALICE);
+      await users.recordAbsence(ALICE);
       world.advance(absence);
-      expect(await users.settle(ALICE, credential, 'first')).toBe('ended');
+      expect(await users.record(ALICE, credential, 'first')).toBe('ended');
       expect(await held()).toEqual(FORGOTTEN);
     });
 
     it('that no list has named is neither marked absent nor ended', async () => {
       const { users } = world.stores;
-      expect(await users.settleAbsent(ALICE)).toBe('unknown');
+      expect(await users.recordAbsence(ALICE)).toBe('unknown');
       expect(await users.list()).toEqual(new Map());
     });
   });

@@ -51,7 +51,7 @@ const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Pro
     }),
   revokedTokens: ({ stores, now }, name) => stores.revokedTokens.mark(name, now() / 1000 + 60),
   watermarks: ({ stores, now }, name) => stores.watermarks.raise({ kind: 'user', subject: name }, now()),
-  users: ({ stores }, name) => stores.users.settle(name, 'digest-of-a-hash'),
+  users: ({ stores }, name) => stores.users.record(name, 'digest-of-a-hash'),
   persons: ({ stores }, name) => stores.persons.remember(assertedRecord({ subject: name }), MINUTE),
   sessions: ({ stores }, name) =>
     stores.sessions.create(

@@ -19,10 +19,10 @@ const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[N
   accessTokens: { write: true, read: true, revoke: true },
   revokedTokens: { mark: true, has: true },
   watermarks: { raise: true, read: true },
-  users: { list: true, settle: true, settleAbsent: true },
+  users: { list: true, record: true, recordAbsence: true },
   persons: { remember: true, seal: true, read: true },
   sessions: { create: true, seal: true, use: true, end: true, endAll: true, list: true },
-  logouts: { list: true, take: true, postpone: true, settle: true },
+  logouts: { list: true, take: true, postpone: true, acknowledge: true },
   interactions: { create: true, read: true, decide: true, take: true },
   consents: { read: true, give: true, withdraw: true, list: true },
   uses: { note: true, forget: true, list: true },
@@ -30,9 +30,16 @@ const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[N
   rateLimits: { hit: true, refund: true },
 };
 
+/** Values of the label `operation` that are older than the name of their action: queries and alerts use them. */
+const OPERATIONS: Readonly<Record<string, string>> = {
+  'users.record': 'users.settle',
+  'users.recordAbsence': 'users.settleAbsent',
+  'logouts.acknowledge': 'logouts.settle',
+};
+
 type Action = (...given: readonly unknown[]) => Promise<unknown>;
 
-/** The same stores; `operation` in the metrics is `<store>.<action>`. */
+/** The same stores; `operation` in the metrics is `<store>.<action>`, or what {@link OPERATIONS} has for it. */
 export function measuredStores(stores: Stores, metrics: Metrics): Stores {
   const measured = Object.entries(ACTIONS).map(([name, actions]) => {
     const store = stores[name as keyof Stores] as unknown as Readonly<Record<string, Action>>;
@@ -49,7 +56,8 @@ function measuredStore(
 ): Readonly<Record<string, Action>> {
   return Object.fromEntries(
     actions.map((action) => {
-      const operation = `${name}.${action}`;
+      const called = `${name}.${action}`;
+      const operation = OPERATIONS[called] ?? called;
       const duration = metrics.storeDuration.series({ operation });
       async function measuredAction(...given: readonly unknown[]): Promise<unknown> {
         const startedAt = performance.now();

@@ -89,7 +89,7 @@ export class UserChanges {
         return isDue ? [() => this.#settle(subject, credential, former)] : [];
       });
       const absent = users.isWhole ? [...noted.keys()].filter((subject) => !credentials.has(subject)) : [];
-      await inBatches([...present, ...absent.map((subject) => () => this.#settleAbsent(subject))]);
+      await inBatches([...present, ...absent.map((subject) => () => this.#recordAbsence(subject))]);
       this.#isPending = this.#differing.size > 0;
     } catch (error) {
       onFault(error);
@@ -114,14 +114,14 @@ export class UserChanges {
   }
 
   async #settle(subject: string, credential: string, noted: string | undefined): Promise<void> {
-    const outcome = await this.#options.store.settle(subject, credential, noted);
+    const outcome = await this.#options.store.record(subject, credential, noted);
     if (outcome === 'outdated') return;
     this.#differing.delete(subject);
     if (outcome === 'ended') this.#options.onEnded({ subject, reason: 'credential_changed' });
   }
 
-  async #settleAbsent(subject: string): Promise<void> {
-    const outcome = await this.#options.store.settleAbsent(subject);
+  async #recordAbsence(subject: string): Promise<void> {
+    const outcome = await this.#options.store.recordAbsence(subject);
     if (outcome === 'ended') this.#options.onEnded({ subject, reason: 'user_absent' });
   }
 }

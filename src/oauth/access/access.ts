@@ -27,9 +27,9 @@ export function narrowAccess(grant: Covered, request: AccessRequest): NarrowedAc
 
   const scopesAt = (audience: string) => at?.[audience]?.scopes ?? allowedScopes;
   const allowed = new Set(audiences.flatMap(scopesAt));
-  const living = grant.scope.filter((token) => allowed.has(token));
-  const asked = request.scope ?? living;
-  if (!isSubset(asked, living)) return { outcome: 'scope_exceeded' };
+  const permitted = grant.scope.filter((token) => allowed.has(token));
+  const asked = request.scope ?? permitted;
+  if (!isSubset(asked, permitted)) return { outcome: 'scope_exceeded' };
   const ofIssuer = new Set(issuer !== undefined && audiences.includes(issuer) ? scopesAt(issuer) : []);
   const preferred = audiences.filter((audience) => audience === defaultAudience);
   for (const audience of resource === undefined ? [...preferred, ...audiences] : [resource]) {

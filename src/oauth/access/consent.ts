@@ -44,26 +44,26 @@ function withoutEmpty(scopes: readonly (readonly [audience: string, scope: reado
 /**
  * Whether to ask, and for what. At an address that any app on the machine could listen to the person is asked
  * every time, also with consent `Skip`: nothing assures that it is the same app (RFC 8252 §8.6), and the secret of an
- * installed app is no secret. A confidential client at a name of localhost is a developer's web app: its consent counts.
+ * installed app is no secret. A confidential client at a name of localhost is a developer's web app: its consent applies.
  * With `prompt=consent` the client itself asks for the question (OpenID Connect Core §3.1.2.1).
  * @param given what this person let this client do before; undefined when nothing
  */
-export function consentNeeded(judged: ValidatedRequest, given: Consent | undefined): ConsentNeed {
-  const { client, request } = judged;
+export function consentNeeded(validated: ValidatedRequest, given: Consent | undefined): ConsentNeed {
+  const { client, request } = validated;
   const { redirectUri, openid } = request;
   const unassured = isLoopbackOrPrivateUse(redirectUri) && (isPublic(client) || !isLocalhostName(redirectUri));
   const demanded = openid?.prompt.includes('consent') ?? false;
-  return { ask: demanded || unassured || !isCovered(judged, given), newAccess: newAccess(judged, given) };
+  return { ask: demanded || unassured || !isCovered(validated, given), newAccess: newAccess(validated, given) };
 }
 
 /** Whether earlier consent, or consent `Skip`, covers the whole request: what it asks for at each of its audiences. */
-export function isCovered(judged: ValidatedRequest, given: Consent | undefined): boolean {
-  return judged.client.consent === 'Skip' || newAccess(judged, given).size === 0;
+export function isCovered(validated: ValidatedRequest, given: Consent | undefined): boolean {
+  return validated.client.consent === 'Skip' || newAccess(validated, given).size === 0;
 }
 
-function newAccess(judged: ValidatedRequest, given: Consent | undefined): Consent {
+function newAccess(validated: ValidatedRequest, given: Consent | undefined): Consent {
   return withoutEmpty(
-    [...requestedAccess(judged)].map(([audience, scope]) => {
+    [...requestedAccess(validated)].map(([audience, scope]) => {
       const before = new Set(given?.get(audience));
       return [audience, scope.filter((token) => !before.has(token))];
     }),

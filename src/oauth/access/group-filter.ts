@@ -1,5 +1,5 @@
-// Which groups of a person are disclosed to a client: those that its globs match. admission/ judges the globs by the policy of the
-// client.
+// Which groups of a person are disclosed to a client: those that its globs match. admission/ validates the globs by the policy of
+// the client.
 
 /** The literal parts of a glob, between its stars. */
 type Pieces = readonly [string, ...string[]];

@@ -10,7 +10,7 @@ import { OPENID_SCOPES } from './scope-claims.ts';
 
 /**
  * The access for a grant of a person.
- * @param scope that of the request: its text, or the scope of a request that was judged before; undefined where it has
+ * @param scope that of the request: its text, or the scope of a request that was validated before; undefined where it has
  *   none, and stands for the default one. Without `openid` the access is that of {@link accessOf}
  */
 export function accessForScope(

@@ -1,5 +1,5 @@
-// Which people may use a client: by what vouches for them, and by their groups. All people may, unless the manifest of the client says
-// otherwise.
+// Which people may use a client: by the party that asserts them, and by their groups. All people may, unless the manifest
+// of the client says otherwise.
 
 import type { Person } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';

@@ -9,7 +9,7 @@ import type { Client } from '../registry/client.ts';
 import type { VerificationKey } from '../values/jwk.ts';
 import type { Parameters } from '../values/parameters.ts';
 
-/** The leaf certificate that the caller has proven to hold, not judged yet. */
+/** The leaf certificate that the caller has proven to hold, not verified yet. */
 export interface PresentedCertificate {
   readonly der: Uint8Array;
 }
@@ -57,7 +57,7 @@ export interface ReplayMark {
 export type Verification =
   | {
       readonly ok: true;
-      /** Set for a credential that counts once. */
+      /** Set for a credential that can be used once. */
       readonly mark?: ReplayMark;
       /** Whether an assertion named the token endpoint in place of the issuer. */
       readonly isLegacyAudience?: boolean;

@@ -1,6 +1,6 @@
 // private_key_jwt: the client signs a short-lived assertion with a key of its own (RFC 7523 §2.2, §3; OpenID Connect Core §9).
-// The signature is judged before the claims: the reason of a refused claim is then known to be about the client's own
-// assertion. Each assertion counts once.
+// The signature is verified before the claims: the reason of a refused claim is then known to be about the client's own
+// assertion. Each assertion can be used once.
 
 import type { AssertionSettings, Client } from '../registry/client.ts';
 import type { VerificationKey } from '../values/jwk.ts';
@@ -63,9 +63,9 @@ function verify(
     return { ok: false, reason: 'key_unknown' };
   }
   const { uid, assertion: settings } = client;
-  const judge = (keys: readonly VerificationKey[]) => judged(jwt, { uid, settings, keys }, context);
-  if (!('jwksUri' in settings.keys)) return judge(settings.keys);
-  return context.keySets.keysAt(client, settings.keys.jwksUri, jwt.header.kid).then(judge);
+  const verifyBy = (keys: readonly VerificationKey[]) => verifyAssertion(jwt, { uid, settings, keys }, context);
+  if (!('jwksUri' in settings.keys)) return verifyBy(settings.keys);
+  return context.keySets.keysAt(client, settings.keys.jwksUri, jwt.header.kid).then(verifyBy);
 }
 
 /** A `typ` without the prefix that may be left out, in lower case (RFC 7515 §4.1.9); as it is where it is no text. */
@@ -81,7 +81,7 @@ interface Signer {
   readonly keys: readonly VerificationKey[];
 }
 
-function judged(jwt: Jwt, { uid, settings, keys }: Signer, context: VerificationContext): Verification {
+function verifyAssertion(jwt: Jwt, { uid, settings, keys }: Signer, context: VerificationContext): Verification {
   const signer = verifyWithKeys(jwt, { keys, algorithms: settings.algorithms });
   if (typeof signer === 'string') return { ok: false, reason: signer };
   const { aud, jti } = jwt.claims;

@@ -33,7 +33,7 @@ export class ReplayMarks {
   /**
    * Claims all marks of a request at once. Each counts for the namespace of the client, those of a public client for none.
    * @throws OAuthError invalid_client for an assertion that was used before, invalid_dpop_proof for a proof;
-   *   rate_limited when the namespace has too much alive
+   *   rate_limited when the namespace stores too much
    * @throws StoreUnavailableError when an assertion cannot be marked, or the store may have lost its mark
    */
   async claim(client: Client, marks: readonly ReplayMark[], address: string): Promise<void> {
@@ -52,7 +52,7 @@ export class ReplayMarks {
     // Any of its people makes proofs of a public client, and could fill the store under its id.
     if (isPublic(client)) return fallback.claim(kind, value, expiresAt, issuedAt);
     const expiresAtSeconds = Math.ceil(expiresAt / 1000);
-    // A replay leaves no mark: a party with one assertion of a client must not use up what its namespace may have alive.
+    // A replay leaves no mark: a party with one assertion of a client must not use up what its namespace may store.
     const record = { bytes: MARK_BYTES, expiresAtSeconds, isKept: (answer: ClaimAnswer) => answer === 'fresh' };
     try {
       return await limits.namespaces.hold(client, record, () => replays.claim(kind, value, expiresAt, issuedAt));

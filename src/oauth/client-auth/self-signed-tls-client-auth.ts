@@ -3,6 +3,6 @@
 
 import { certificateMethod } from './tls-client-auth.ts';
 
-export const selfSignedTlsClientAuth = certificateMethod((judge, der, settings) =>
-  'keys' in settings ? judge.keyFault(der, settings) : 'certificate_key_mismatch',
+export const selfSignedTlsClientAuth = certificateMethod((verifier, der, settings) =>
+  'keys' in settings ? verifier.keyFault(der, settings) : 'certificate_key_mismatch',
 );

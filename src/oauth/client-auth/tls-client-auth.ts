@@ -5,19 +5,19 @@ import type { CertificateFault, CertificateVerifier } from '../client-certificat
 import type { CertificateSettings } from '../registry/client.ts';
 import type { ClientAuthMethod, Verification } from './method.ts';
 
-export const tlsClientAuth = certificateMethod((judge, der, settings) =>
-  'name' in settings ? judge.nameFault(der, settings) : 'certificate_name_mismatch',
+export const tlsClientAuth = certificateMethod((verifier, der, settings) =>
+  'name' in settings ? verifier.nameFault(der, settings) : 'certificate_name_mismatch',
 );
 
 /** Why a certificate is not the client's; undefined where it is. */
-type Judgement = (
-  judge: CertificateVerifier,
+type CertificateCheck = (
+  verifier: CertificateVerifier,
   der: Uint8Array,
   settings: CertificateSettings,
 ) => CertificateFault | undefined;
 
 /** A method whose credential is the certificate of the connection. */
-export function certificateMethod(judgement: Judgement): ClientAuthMethod {
+export function certificateMethod(check: CertificateCheck): ClientAuthMethod {
   return {
     confidential: true,
     implicit: true,
@@ -34,10 +34,10 @@ export function certificateMethod(judgement: Judgement): ClientAuthMethod {
         verify(client, { certificates }): Verification {
           if (certificate === undefined) return { ok: false, reason: 'certificate_missing' };
           const settings = client?.certificate;
-          // Neither happens: an unknown client makes no such attempt, and none is admitted where no certificate is judged.
+          // Neither happens: an unknown client makes no such attempt, and none is admitted where no certificate is verified.
           if (settings === undefined || certificates === undefined)
             return { ok: false, reason: 'certificate_untrusted' };
-          const fault = judgement(certificates, certificate.der, settings);
+          const fault = check(certificates, certificate.der, settings);
           return fault === undefined ? { ok: true } : { ok: false, reason: fault };
         },
       };

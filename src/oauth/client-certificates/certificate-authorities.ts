@@ -14,7 +14,7 @@ export interface Authority {
 const RESULTS_KEPT = 1_000;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** The authorities of one file. Immutable: a changed file is a new object, and every leaf is judged again. */
+/** The authorities of one file. Immutable: a changed file is a new object, and every leaf is verified again. */
 export class CertificateAuthorities {
   readonly #authorities: readonly Authority[];
   readonly #issuers = new RecentValues<readonly Authority[]>(RESULTS_KEPT);

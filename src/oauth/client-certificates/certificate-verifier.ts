@@ -1,5 +1,5 @@
-// THE judge of client certificates, one for those of TLS sockets and those of headers. It judges the leaf in every
-// request: a resumed session keeps what TLS once said of it.
+// Verifies client certificates, those of TLS sockets and those of headers alike. The leaf is verified in every request: a
+// resumed session keeps the result of its first handshake.
 
 import type { Clock } from '../ports/ports.ts';
 import { RecentValues } from '../values/recent-values.ts';

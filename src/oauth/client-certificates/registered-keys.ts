@@ -19,7 +19,7 @@ export type RegisteredKeyFault = JwkFault | 'certificate_malformed' | 'certifica
 /** A registered key: the thumbprint of its certificate or, without one, its own. */
 export type RegisteredKey = { readonly certificate: string } | { readonly key: string };
 
-/** Judges one JWK of the client. Only the first certificate of its `x5c` counts: it alone is that of the key. */
+/** Validates one JWK of the client. Only the first certificate of its `x5c` is read: it alone is that of the key. */
 export function readRegisteredKey(
   jwk: object & { readonly x5c?: readonly string[] | undefined },
 ): RegisteredKey | RegisteredKeyFault {

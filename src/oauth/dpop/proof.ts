@@ -1,5 +1,5 @@
-// Judges DPoP proofs by the checks of RFC 9449 §4.3, for the endpoints of the authorization server and for resource servers
-// alike. Whether a proof was used before is not judged here: the judge names the mark to claim.
+// Verifies DPoP proofs by the checks of RFC 9449 §4.3, for the endpoints of the authorization server and for resource
+// servers alike. Whether a proof was used before is not checked here: the result names the mark to claim.
 
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Confirmation } from '../ports/token-stores.ts';
@@ -67,7 +67,7 @@ export interface VerifiedProof {
   readonly thumbprint: string;
   /** What a token for the holder of the key is bound to. */
   readonly confirmation: Confirmation;
-  /** The record of its use, for a store of values that count once. */
+  /** The record of its use, for a store of values that can be used once. */
   readonly mark: ProofMark;
   /** Its nonce; undefined where it has none. */
   readonly nonce: PassingNonce | undefined;
@@ -92,13 +92,13 @@ export function isNonceFault(fault: ProofFault): fault is NonceFault {
   return fault === 'dpop_nonce_missing' || fault === 'dpop_nonce_unknown' || fault === 'dpop_clock_skewed';
 }
 
-/** Judges proofs; keeps the keys of recent ones, as a client signs many proofs with one key. */
+/** Verifies proofs; keeps the keys of recent ones, as a client signs many proofs with one key. */
 export class ProofVerifier {
   /** By header: it holds nothing but type, algorithm and key, so that those of one key are the same. */
   readonly #keys = new RecentValues<ProofKey>(KEPT_KEYS);
 
   /** @param header the value of the DPoP header; of several, joined by commas */
-  judge(header: string, expected: ProofExpectations): VerifiedProof | ProofFault {
+  verify(header: string, expected: ProofExpectations): VerifiedProof | ProofFault {
     const proof = readProof(header);
     if (typeof proof === 'string') return proof;
     const holder = this.#keys.get(proof.encodedHeader) ?? holderOf(proof);
@@ -160,12 +160,12 @@ function verifyTime(
   const isClockRight = Math.abs(now - issuedAt) <= TOLERANCE;
   if (sent === undefined) {
     if (nonces.rule === 'required') return 'dpop_nonce_missing';
-    // A clock that is wrong by more is no fault of the key: by a nonce the proof counts all the same.
+    // A clock that is wrong by more is no fault of the key: by a nonce the proof is valid all the same.
     return isClockRight ? { issuedAt, expiresAt: issuedAt + TOLERANCE + 1, nonce: undefined } : 'dpop_clock_skewed';
   }
   const nonce = typeof sent === 'string' ? nonces.read(sent, now) : undefined;
   if (nonce === undefined) return 'dpop_nonce_unknown';
-  // Where a store lost its marks, the next proof of a right clock counts at once, and another one with a later nonce.
+  // Where a store lost its marks, the next proof of a right clock is valid at once, and another one with a later nonce.
   return { issuedAt: isClockRight ? issuedAt : nonce.passesFrom, expiresAt: nonce.expiresAt, nonce };
 }
 

@@ -1,4 +1,4 @@
-// The authorization endpoint (RFC 6749 §3.1, §4.1): judges a request, judges it again when the person returns from
+// The authorization endpoint (RFC 6749 §3.1, §4.1): validates a request, once more when the person returns from
 // login and consent, and makes the answer to the client. Sign-in and consent are in `login/` and `http/sign-in`; the
 // single checks are in `authorization-checks.ts`.
 
@@ -56,12 +56,12 @@ export interface RedirectedAuthorization {
 export interface AcceptedAuthorization {
   readonly kind: 'accepted';
   readonly client: Client;
-  /** What the client may have by the registry that the request was judged by. */
+  /** What the client may have by the registry that the request was validated by. */
   readonly access: ClientAccess;
   readonly request: AuthorizationSnapshot;
 }
 
-/** The result of judging an authorization request. */
+/** The result of the validation of an authorization request. */
 export type AuthorizationCheck = RefusedAuthorization | RedirectedAuthorization | AcceptedAuthorization;
 
 const LOGIN_REQUIRED = { code: 'login_required', description: 'A sign-in is required.' } as const;
@@ -99,7 +99,7 @@ export interface AuthorizationEndpointOptions {
   readonly people: PersonLimiter;
 }
 
-/** Judges authorization requests and answers them. */
+/** Validates authorization requests and answers them. */
 export class AuthorizationEndpoint {
   readonly #issuer: string;
   readonly #clock: Clock;
@@ -119,7 +119,7 @@ export class AuthorizationEndpoint {
     this.#people = people;
   }
 
-  /** Judges a request; creates no state. The first check that fails decides. */
+  /** Validates a request; creates no state. The first check that fails decides. */
   check(parameters: Parameters, registry: Registry): AuthorizationCheck {
     const addressee = findAddressee(parameters, registry);
     if (addressee.kind === 'refused') return addressee;
@@ -169,7 +169,7 @@ export class AuthorizationEndpoint {
     throw attributeTo(client.clientId, new OAuthError('temporarily_unavailable', 'Too many requests.', details));
   }
 
-  /** Judges a request again that was accepted before: the client may have changed while the person was asked. */
+  /** Validates an accepted request again: the client may have changed while the person was asked. */
   recheck(request: AuthorizationSnapshot, registry: Registry): AuthorizationCheck {
     const { clientId, redirectUri, state } = request;
     const client = registry.findByUid(request.clientUid);
@@ -271,10 +271,10 @@ export class AuthorizationEndpoint {
     }
   }
 
-  #answerErrors(addressee: ValidatedAddressee, judge: () => AuthorizationSnapshot): AuthorizationCheck {
+  #answerErrors(addressee: ValidatedAddressee, validate: () => AuthorizationSnapshot): AuthorizationCheck {
     const { client, access } = addressee;
     try {
-      return { kind: 'accepted', client, access, request: judge() };
+      return { kind: 'accepted', client, access, request: validate() };
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       return this.#refusal(addressee, error);

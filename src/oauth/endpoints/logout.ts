@@ -1,4 +1,4 @@
-// Judges a request to sign out (OpenID Connect RP-Initiated Logout 1.0 §2, §3): which client sends the person, where the
+// Validates a request to sign out (OpenID Connect RP-Initiated Logout 1.0 §2, §3): which client sends the person, where the
 // browser may be sent afterwards, and what the session of the browser makes of it.
 
 import { attributeTo, OAuthError } from '../ports/error.ts';
@@ -9,7 +9,7 @@ import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token-hint.ts';
 import type { Parameters } from '../values/parameters.ts';
 import { appendParameters } from '../values/redirect-uri.ts';
 
-/** The parameters that count; all others are ignored. */
+/** The parameters that are read; all others are ignored. */
 export const LOGOUT_PARAMETERS = [
   'id_token_hint',
   'client_id',
@@ -28,7 +28,7 @@ export interface LogoutRequest {
 }
 
 /**
- * Judges the parameters. The address is compared as text with the registered ones: one that is not among them is never
+ * Validates the parameters. The address is compared as text with the registered ones: one that is not among them is never
  * followed.
  * @throws OAuthError invalid_request: `duplicate_parameter`, `id_token_hint_invalid`, `client_id_mismatch`, `client_unknown`,
  *   `post_logout_redirect_uri_without_client`, `post_logout_redirect_uri_mismatch`

@@ -1,5 +1,5 @@
 // What an authorization request with scope `openid` may say about the sign-in (OpenID Connect Core §3.1.2.1): reads and
-// judges the parameters, and says whether a session answers them. Without that scope they are unknown parameters.
+// validates the parameters, and says whether a session answers them. Without that scope they are unknown parameters.
 
 import { OAuthError } from '../ports/error.ts';
 import type { AuthorizationSnapshot, OpenidRequest, Prompt, Session } from '../ports/login-stores.ts';
@@ -15,7 +15,7 @@ const MOST_NONCE_BYTES = 512;
 /** The longest user name that the login page takes. */
 const LONGEST_LOGIN_HINT = 254;
 
-/** The client that asks, and what its hint is judged by. */
+/** The client that asks, and what its hint is verified by. */
 export interface OpenidRequestContext {
   readonly client: Pick<Client, 'clientId'>;
   readonly issuer: string;
@@ -128,7 +128,7 @@ export function asksForSignIn({ openid }: AuthorizationSnapshot): boolean {
 
 /**
  * Whether the person is to choose an account (`prompt=select_account`). "Use another account" asks for it in any request, so
- * it counts without the scope `openid` as well.
+ * it applies without the scope `openid` as well.
  */
 export function asksForAccount(parameters: Parameters): boolean {
   return (parameters.get('prompt') ?? '').split(' ').includes('select_account');

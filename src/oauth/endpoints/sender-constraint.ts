@@ -13,9 +13,9 @@ import type { Confirmation } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import { certificateConfirmation } from '../values/confirmation.ts';
 
-/** How the proofs of a POST endpoint are judged. */
+/** How the proofs of a POST endpoint are verified. */
 export interface EndpointProofs {
-  readonly judge: ProofVerifier;
+  readonly verifier: ProofVerifier;
   readonly nonces: ProofNonces;
   /** The addresses of the endpoint: below the issuer, and its alias for mutual TLS if there is one. */
   readonly urls: readonly string[];
@@ -50,14 +50,14 @@ export function provenHolding(
     return { confirmation: undefined, marks: [], dpopNonce: undefined };
   }
   const now = clock.now();
-  const { judge, nonces, urls } = proofs;
-  const judged = judge.judge(proof, { method: 'POST', urls, now, nonces });
-  if (typeof judged === 'string')
-    throw isNonceFault(judged) ? nonceNeeded(judged, nonces.make(now)) : invalidProof(judged);
+  const { verifier, nonces, urls } = proofs;
+  const verified = verifier.verify(proof, { method: 'POST', urls, now, nonces });
+  if (typeof verified === 'string')
+    throw isNonceFault(verified) ? nonceNeeded(verified, nonces.make(now)) : invalidProof(verified);
   return {
-    confirmation: judged.confirmation,
-    marks: marksOf(judged, client),
-    dpopNonce: nonces.rule === 'required' && judged.nonce?.isCurrent === false ? nonces.make(now) : undefined,
+    confirmation: verified.confirmation,
+    marks: marksOf(verified, client),
+    dpopNonce: nonces.rule === 'required' && verified.nonce?.isCurrent === false ? nonces.make(now) : undefined,
   };
 }
 

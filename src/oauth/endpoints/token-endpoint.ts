@@ -92,7 +92,7 @@ export class TokenEndpoint {
     // 4. Whether this client may use it, and may get anything now: no code and no refresh token is used up for that.
     if (!client.grantTypes.includes(grantType)) throw refuse('unauthorized_client', 'grant_type_not_allowed');
     requireNotRevokedUntil(client, this.#options.clock.now());
-    // 5. and 6. The grant type reads its own parameters and judges the credential.
+    // 5. and 6. The grant type reads its own parameters and verifies the credential.
     const { issuer } = this.#options;
     const access = grant.isOfPerson ? accessOfGrants(client, { registry, issuer }) : accessOf(client, registry, issuer);
     const preparedIdToken =

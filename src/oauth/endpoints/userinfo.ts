@@ -62,7 +62,7 @@ export interface UserinfoOptions extends TokenStatusOptions {
   readonly marks: ReplayMarks;
 }
 
-/** An access token that is for userinfo; whether it is alive is still to be asked. */
+/** An access token that is for userinfo; whether it is revoked is not known yet. */
 interface PersonToken {
   readonly presented: PresentedToken;
   readonly client: Client;
@@ -83,7 +83,7 @@ export class UserinfoEndpoint {
 
   /**
    * @throws AccessRefused for a request without a token that gives access
-   * @throws OAuthError invalid_dpop_proof for a proof that was used before; rate_limited when its use cannot be noted
+   * @throws OAuthError invalid_dpop_proof for a proof that was used before; rate_limited when its use cannot be recorded
    * @throws StoreUnavailableError rather than guessing whether the token is revoked
    */
   async handle(request: UserinfoRequest): Promise<UserinfoResult> {
@@ -108,9 +108,9 @@ export class UserinfoEndpoint {
 
   async #tokenOf({ token, scheme }: PresentedCredentials, registry: Registry): Promise<PersonToken> {
     const presented = await this.#status.recognise(token, registry);
-    const judged = verifyToken(presented, registry, this.#options.issuer);
-    if (typeof judged !== 'string') return judged;
-    throw new AccessRefused({ code: 'invalid_token', reason: judged, scheme });
+    const result = verifyToken(presented, registry, this.#options.issuer);
+    if (typeof result !== 'string') return result;
+    throw new AccessRefused({ code: 'invalid_token', reason: result, scheme });
   }
 
   #verifySender(

@@ -40,7 +40,7 @@ export interface GrantType {
   /** Whether the grant is that of a person, whose sign-in an ID token may report. */
   readonly isOfPerson: boolean;
   /**
-   * Judges the request and consumes the credential it presents.
+   * Validates the request and consumes the credential it presents.
    * @throws OAuthError when it is refused. The credential stays valid then, except where the grant type defines
    *   otherwise: a wrong verifier counts against its code, and a replay or reuse revokes the grant
    */

@@ -130,7 +130,7 @@ function note(answer: Renewal, { client, address }: GrantRequest, { audit }: Gra
   }
 }
 
-/** Notes a retry from another network in the store, which raises an alert where it has noted enough of them. */
+/** Records a retry from another network in the store, which raises an alert after several of them. */
 async function noteElsewhere(
   answer: Renewal,
   { grantId, generation }: RefreshHandle,
@@ -140,8 +140,8 @@ async function noteElsewhere(
   const rotatedFrom = addressElsewhere(answer, client, address);
   if (rotatedFrom === undefined) return;
   // A refusal here would be harm: by the time of the next retry the grace may be over.
-  const noted = stores.grants.noteRetryElsewhere({ grantId, generation, address, rotatedFrom });
-  const alert = await noted.catch((error: unknown) => {
+  const recorded = stores.grants.noteRetryElsewhere({ grantId, generation, address, rotatedFrom });
+  const alert = await recorded.catch((error: unknown) => {
     if (!(error instanceof StoreUnavailableError)) throw error;
   });
   if (alert) audit.record(alertEvent('refresh_token.retried_elsewhere', alert, address));

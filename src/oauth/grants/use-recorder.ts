@@ -1,4 +1,4 @@
-// Notes in the store which clients get tokens for which people, for the account page. No answer waits for it, and no fault
+// Records in the store which clients get tokens for which people, for the account page. No answer waits for it, and no fault
 // of it reaches a client.
 
 import type { Logger } from 'pino';
@@ -10,7 +10,7 @@ import type { Clock } from '../ports/ports.ts';
 import type { RegistryRef } from '../registry/registry.ts';
 import { RecentValues } from '../values/recent-values.ts';
 
-/** Pairs of a person and a client whose last noted use this replica remembers; the store judges the uses of others. */
+/** Pairs of a person and a client whose last recorded use this replica remembers; the store decides on the uses of others. */
 const MIN_REMEMBERED = 20_000;
 
 export interface UseRecorderOptions {
@@ -21,10 +21,10 @@ export interface UseRecorderOptions {
   readonly log: Logger;
 }
 
-/** An audit stream that notes the uses among what it records. */
+/** An audit stream that records the uses among its events. */
 export class UseRecorder implements Audit {
   readonly #parts: UseRecorderOptions;
-  /** When this replica last noted a use, by subject and client uid. */
+  /** When this replica last recorded a use, by subject and client uid. */
   readonly #recordedAt = new RecentValues<number>(MIN_REMEMBERED);
 
   constructor(parts: UseRecorderOptions) {
@@ -58,7 +58,7 @@ export class UseRecorder implements Audit {
     } catch (error) {
       // The store is measured and logged where requests need it.
       if (error instanceof StoreUnavailableError) return;
-      log.error({ cause: describeFault(error) }, 'the use of a client cannot be noted: the next one is');
+      log.error({ cause: describeFault(error) }, 'the use of a client cannot be recorded: the next one will be');
     }
   }
 }

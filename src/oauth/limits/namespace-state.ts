@@ -1,12 +1,12 @@
 // Bounds what the clients of a namespace keep in the store without a person: opaque tokens of client_credentials and
-// replay marks. A record counts with its bytes for its lifetime, so the sum is what is alive at most. In memory of one
-// replica.
+// replay marks. A record is counted with its bytes until it expires, so the sum is the most that is stored. In memory of
+// one replica.
 
 import { OAuthError, StoreUnavailableError } from '../ports/error.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 
-/** A record is counted for up to a sixteenth longer than it lives: its ends then need few counters. */
+/** A record is counted for up to a sixteenth longer than its lifetime: its ends then need few counters. */
 const PARTS_OF_A_LIFETIME = 16;
 
 /** Of one record in Redis: its key, its expiry, its MAC, the tables (measured, Redis 7.0). */
@@ -28,7 +28,7 @@ export interface NamespaceLimiter {
   /**
    * Counts a record for the namespace of a client while it is written and from then on; no longer if the write fails
    * or keeps nothing.
-   * @param write called unless the namespace would have more than `client.maxState` alive
+   * @param write called unless the namespace would store more than `client.maxState`
    * @throws OAuthError rate_limited, and nothing was written; what `write` throws
    */
   hold<Value>(
@@ -43,7 +43,7 @@ export function storedBytes(record: object): number {
   return Math.ceil(OVERHEAD_BYTES + ALLOCATED_PER_BYTE * JSON.stringify(record).length);
 }
 
-/** {@link NamespaceLimiter}; at most some hundred counters for each namespace that has something alive. */
+/** {@link NamespaceLimiter}; at most some hundred counters for each namespace that has an active record. */
 export class NamespaceState implements NamespaceLimiter {
   readonly #clock: Clock;
   readonly #namespaces = new Map<string, ActiveBytes>();
@@ -58,28 +58,28 @@ export class NamespaceState implements NamespaceLimiter {
     write: () => Promise<Value>,
   ): Promise<Value> {
     const now = Math.floor(this.#clock.now() / 1000);
-    const living = this.#activeIn(namespace);
-    const waitSeconds = living.waitSeconds(maxState - bytes, now);
+    const active = this.#activeIn(namespace);
+    const waitSeconds = active.waitSeconds(maxState - bytes, now);
     if (waitSeconds > 0) throw full(waitSeconds);
     const end = countedUntil(now, expiresAtSeconds);
-    living.add(end, bytes);
+    active.add(end, bytes);
     try {
       const answer = await write();
-      if (isKept?.(answer) === false) living.add(end, -bytes);
+      if (isKept?.(answer) === false) active.add(end, -bytes);
       return answer;
     } catch (error) {
-      if (error instanceof StoreUnavailableError) living.add(end, -bytes);
+      if (error instanceof StoreUnavailableError) active.add(end, -bytes);
       throw error;
     }
   }
 
   #activeIn(namespace: string): ActiveBytes {
-    let living = this.#namespaces.get(namespace);
-    if (living === undefined) {
-      living = new ActiveBytes();
-      this.#namespaces.set(namespace, living);
+    let active = this.#namespaces.get(namespace);
+    if (active === undefined) {
+      active = new ActiveBytes();
+      this.#namespaces.set(namespace, active);
     }
-    return living;
+    return active;
   }
 }
 
@@ -96,7 +96,7 @@ class ActiveBytes {
     this.#firstEnd = Math.min(this.#firstEnd, end);
   }
 
-  /** Whole seconds until at most so many bytes are alive; 0 if that is now. */
+  /** Whole seconds until at most so many bytes are active; 0 if that is now. */
   waitSeconds(most: number, now: number): number {
     if (now >= this.#firstEnd) this.#forget(now);
     if (this.#total <= most) return 0;

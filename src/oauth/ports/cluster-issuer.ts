@@ -10,7 +10,7 @@ export interface AccountIssuer<Key> {
   readonly keys: readonly Key[];
 }
 
-/** @typeParam Key a public key, judged: `VerificationKey` of values/jwk.ts */
+/** @typeParam Key a public key, validated: `VerificationKey` of values/jwk.ts */
 export interface ClusterIssuer<Key extends { readonly kid: string | undefined }> {
   /**
    * The issuer and its keys, fresh or as stale as is allowed.

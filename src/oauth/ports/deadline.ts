@@ -1,4 +1,4 @@
-// The deadline of a call that leaves the process. It counts whatever the other side does: a socket, a stream or a library does not
+// The deadline of a call that leaves the process. It applies whatever the other side does: a socket, a stream or a library does not
 // report every end, and an AbortSignal has no effect on a request that is destroyed already.
 
 /**

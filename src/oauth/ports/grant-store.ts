@@ -52,7 +52,7 @@ export interface StoredGrant extends Grant {
   readonly createdAt: number;
 }
 
-/** The access that a token request asks for, and the access its client may have now; `narrowAccess` judges both. */
+/** The access that a token request asks for, and the access its client may have now; `narrowAccess` compares the two. */
 export interface AccessRequest {
   /** The `scope` parameter; undefined when absent. */
   readonly scope: readonly string[] | undefined;
@@ -239,7 +239,7 @@ export interface GrantStore {
    */
   issue(grant: NewGrant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer>;
   /**
-   * Judges in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, another key
+   * Checks in this order: revoked or missing → gone · other secret or client → no_match · wrong redirect_uri, another key
    * than the code is bound to, absent or malformed verifier, verifier without challenge, anything else wrong on a redeemed code → bad_proof · well-formed
    * wrong verifier while issued → wrong_verifier (the fifth invalidates the code) · already redeemed → replayed, grant
    * revoked (same attempt id: the first answer) · expired → gone · access not covered → target_exceeded, scope_exceeded
@@ -247,7 +247,7 @@ export interface GrantStore {
    */
   redeem(request: RedeemRequest): Promise<RedeemAnswer>;
   /**
-   * Judges in this order: missing → gone · client differs → no_match · kill switches → ended · revoked, not redeemed,
+   * Checks in this order: missing → gone · client differs → no_match · kill switches → ended · revoked, not redeemed,
    * idle- or absolute-expired → gone · of a public client, another key than the refresh tokens are bound to, or unbound
    * ones without rotation → bad_proof · same attempt id → the first answer · generation current → rotated (`Never`: same
    * generation, idle time renewed) · current − 1 within the grace → benign_retry · above current → healed, also where a

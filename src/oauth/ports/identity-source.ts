@@ -1,6 +1,6 @@
 // The port of upstream sign-in: a source sends a browser to an identity provider, and reads its answer about the person.
 
-/** What a provider says of a person, mapped and judged by the rules of its manifest. */
+/** A person as a provider asserts them, mapped and validated by the rules of its manifest. */
 export interface AssertedPerson {
   /** `usr_…`, of the provider's issuer and its own subject: an address or a name identifies no person. */
   readonly subject: string;

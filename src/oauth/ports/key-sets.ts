@@ -9,7 +9,7 @@ export interface KeySetOwner {
   readonly namespace: string;
 }
 
-/** @typeParam Key a public key, judged: `VerificationKey` of values/jwk.ts */
+/** @typeParam Key a public key, validated: `VerificationKey` of values/jwk.ts */
 export interface KeySets<Key extends { readonly kid: string | undefined }> {
   /**
    * The usable keys of the set at an address, fresh or as stale as is allowed; at most 16, in the order of the set. The

@@ -7,7 +7,7 @@ import type { Confirmation } from './token-stores.ts';
 /** How long a local user is absent from the list of users before all that the person holds ends; milliseconds. */
 export const USER_ABSENCE = 3_600_000;
 
-/** A local user as noted by the replica that saw the list of users change last. */
+/** A local user as recorded by the replica that saw the list of users change last. */
 export interface RecordedUser {
   /** {@link NamedPerson.credential} of an enabled user, another value for a disabled one; without blanks. */
   readonly credential: string;
@@ -19,23 +19,27 @@ export interface RecordedUser {
  * so a change is found after a restart as well. It ends what the person holds once, whichever replica finds it first.
  */
 export interface UserStore {
-  /** The noted users by subject, without those in a part of the store that is away. */
+  /** The recorded users by subject, without those in a part of the store that is unavailable. */
   list(): Promise<ReadonlyMap<string, RecordedUser>>;
   /**
-   * Notes the credential of a user on the list: none noted → noted · the same → unchanged · another than `expected` →
+   * Records the credential of a user on the list: none recorded → recorded · the same → unchanged · another than `expected` →
    * outdated, nothing changes · else ended: the user watermark is raised to now and all sessions end, as by
    * `endAll`. An absence ends;
    * after one of at least {@link USER_ABSENCE}, or with another credential, the answer is `ended`, the consents are
    * withdrawn and the uses are forgotten, too.
-   * @param expected the noted credential that this one replaces
+   * @param expected the recorded credential that this one replaces
    */
-  settle(subject: string, credential: string, expected?: string): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'>;
+  record(
+    subject: string,
+    credential: string,
+    expected?: string,
+  ): Promise<'recorded' | 'unchanged' | 'outdated' | 'ended'>;
   /**
-   * For a noted user who is not on the list: not noted → unknown · absent since now, or for less than
+   * For a recorded user who is not on the list: not recorded → unknown · absent since now, or for less than
    * {@link USER_ABSENCE} → absent, nothing ends · else ended: the watermark is raised, sessions end, consents are
-   * withdrawn, uses are forgotten, and the user is no longer noted.
+   * withdrawn, uses are forgotten, and the record is removed.
    */
-  settleAbsent(subject: string): Promise<'unknown' | 'absent' | 'ended'>;
+  recordAbsence(subject: string): Promise<'unknown' | 'absent' | 'ended'>;
 }
 
 /**
@@ -52,7 +56,7 @@ export interface Session {
   readonly authTime: number;
   readonly idleLifetime: number;
   readonly absoluteLifetime: number;
-  /** The IP address of the sign-in; undefined in records of versions that did not note it. */
+  /** The IP address of the sign-in; undefined in records of versions that did not record it. */
   readonly address?: string | undefined;
   /** The family of the browser; undefined where it is not known. */
   readonly browser?: string | undefined;
@@ -71,35 +75,35 @@ export type NewSession = Omit<Session, 'authTime' | 'mac'>;
 export interface SessionStore {
   /**
    * Begins a session at the time of the store.
-   * @param credential that of the local user who signed in; undefined for other people. Noted where none is; where
-   *   another one is noted the list of users of this replica is outdated: `outdated`, and no session begins
-   * @param succeeds a session of the same person in the same browser: it ends, nothing is owed for it, and where it
-   *   lived until now the new session has its `sid`, with the logins that it has noted
+   * @param credential that of the local user who signed in; undefined for other people. Recorded where none is; where
+   *   another one is recorded the list of users of this replica is outdated: `outdated`, and no session begins
+   * @param succeeds a session of the same person in the same browser: it ends without logouts, and where it was
+   *   active until now the new session has its `sid`, with its recorded logins
    */
   create(
     session: NewSession,
     credential: string | undefined,
     succeeds?: Pick<Session, 'sessionId' | 'sid'>,
   ): Promise<Session | 'outdated'>;
-  /** Adds the MAC to a living session. */
+  /** Adds the MAC to an active session. */
   seal(session: Session, mac: string): Promise<void>;
-  /** The living session, its idle time renewed; undefined once ended, idle- or absolute-expired. */
+  /** The active session, its idle time renewed; undefined once ended, idle- or absolute-expired. */
   use(sessionId: string): Promise<Session | undefined>;
   /**
-   * Ends a session, and makes of the logins that it has noted one owed logout for each client, in one action.
-   * @returns what is owed for it now
+   * Ends a session, and makes of its recorded logins one pending logout for each client, in one action.
+   * @returns the logouts that are pending for it now
    */
   end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly PendingLogout[]>;
-  /** Ends every session of the person in one action; what each has noted is owed. */
+  /** Ends every session of the person in one action; the logouts of their recorded logins are pending then. */
   endAll(subject: string): Promise<void>;
   /**
-   * The person's living sessions, in no order; none is renewed.
+   * The person's active sessions, in no order; none is renewed.
    * @param most the most sessions that are read, those with the latest absolute end, also unused ones; all by default
    */
   list(subject: string, most?: number): Promise<readonly Session[]>;
 }
 
-/** What a request with scope `openid` says about the sign-in (OpenID Connect Core §3.1.2.1), judged and ready to use. */
+/** What a request with scope `openid` says about the sign-in (OpenID Connect Core §3.1.2.1), validated and ready to use. */
 export interface OpenidRequest {
   /** Goes into the ID token as it is. */
   readonly nonce: string | undefined;
@@ -160,7 +164,7 @@ export interface TakeAttempt {
 export interface InteractionStore {
   /** Above {@link OPEN_INTERACTIONS_PER_SESSION} of a session the oldest is removed. */
   create(interaction: Omit<Interaction, 'decision' | 'decisionMac'>, lifetime: number): Promise<void>;
-  /** The interaction if it is alive and was opened by this session. */
+  /** The interaction if it has not expired and was opened by this session. */
   read(interactionId: string, sessionId: string): Promise<Interaction | undefined>;
   /** The first decision stays: `decided` for it and for the same one again, `conflict` for another. */
   decide(
@@ -201,7 +205,7 @@ export interface ConsentStore {
 /** How long a use is remembered, in milliseconds: no grant lives so long without one. */
 export const USE_MEMORY = 365 * 24 * 3_600_000;
 
-/** A use that comes sooner after the last one that was noted is not noted; milliseconds. */
+/** A use that comes sooner after the last recorded one is not recorded; milliseconds. */
 export const USE_INTERVAL = 3_600_000;
 
 /** When a client got tokens for a person; epoch milliseconds, the last one short by up to {@link USE_INTERVAL}. */

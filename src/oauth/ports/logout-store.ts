@@ -1,5 +1,5 @@
-// What a session notes while it lives, and what its end owes: each client that a person has signed in to by OpenID
-// Connect is notified, and its grants end, but those that survive a sign-out.
+// The logins that a session records, and the logouts that its end makes pending: each client that a person has signed in to
+// by OpenID Connect is notified, and its grants end, but those that survive a sign-out.
 
 import type { Outbox } from './outbox.ts';
 
@@ -17,12 +17,12 @@ export interface Login {
 }
 
 /**
- * So many logins of one session are noted. With one more the namespace with the most of them loses one, the oldest of its
+ * So many logins of one session are recorded. With one more the namespace with the most of them loses one, the oldest of its
  * client with the most: no tenant makes a session forget the logins of another.
  */
 export const RECORDED_LOGINS = 100;
 
-/** What the end of a session owes to one client; one at most for each session and client. */
+/** The logout of one client that the end of a session leads to; one at most for each session and client. */
 export interface PendingLogout {
   readonly clientUid: string;
   readonly subject: string;
@@ -38,5 +38,5 @@ export interface PendingLogout {
 /** What names an {@link PendingLogout}. */
 export type LogoutName = Pick<PendingLogout, 'clientUid' | 'subject' | 'sid'>;
 
-/** The logouts that are owed, in the shards of their people, until they are settled. */
+/** The pending logouts, in the shards of their people, until they are acknowledged. */
 export type LogoutStore = Outbox<PendingLogout, LogoutName>;

@@ -1,9 +1,9 @@
 // The store of what identity providers have said of the people who signed in by them. A local user is in no such record.
 
-/** What a provider vouched for. */
+/** The assertion of a provider about a person. */
 export interface AssertedRecord {
   readonly subject: string;
-  /** The name, the issuer and the type of the provider. The record does not count for a provider that differs in one. */
+  /** The name, the issuer and the type of the provider. The record is invalid for a provider that differs in one. */
   readonly provider: string;
   readonly issuer: string;
   readonly type: string;
@@ -25,8 +25,8 @@ export type NewAssertedRecord = Omit<AssertedRecord, 'verifiedAt' | 'mac'>;
 
 export interface PersonStore {
   /**
-   * Stamps what a provider says now. Until it is sealed, what was noted of the subject before stands: a sign-in that a fault
-   * interrupts takes nothing from the person.
+   * Stamps what a provider says now. Until it is sealed, the former record of the subject stands: a sign-in that a fault interrupts
+   * takes nothing from the person.
    * @param lifetime milliseconds
    * @returns the record, with the time of the store
    */

@@ -73,7 +73,7 @@ export interface ResourceOwner {
   readonly subject: string;
   readonly username: string;
   readonly displayName: string;
-  /** {@link NamedPerson.credential}, by which the person signed in; undefined where another party vouches. */
+  /** {@link NamedPerson.credential}, by which the person signed in; undefined where another party asserts the person. */
   readonly credential: string | undefined;
 }
 
@@ -95,12 +95,12 @@ export interface Person {
   readonly email: string | undefined;
   /** In the order of their source, each once. */
   readonly groups: readonly string[];
-  /** The identity provider that vouches for the person; undefined for a local user. */
-  readonly provider?: VouchingProvider | undefined;
+  /** The identity provider that asserts the person; undefined for a local user. */
+  readonly provider?: AssertingProvider | undefined;
 }
 
-/** The provider as it was when it vouched. */
-export interface VouchingProvider {
+/** The provider as of its assertion. */
+export interface AssertingProvider {
   readonly name: string;
   readonly issuer: string;
   readonly type: string;

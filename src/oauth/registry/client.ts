@@ -26,7 +26,7 @@ export interface IdTokenSettings {
 
 /** How assertions of a client are verified (RFC 7523 §3). */
 export interface AssertionSettings {
-  /** The keys of the manifest, judged by shape only, or the address that serves them. */
+  /** The keys of the manifest, validated by shape only, or the address that serves them. */
   readonly keys: readonly VerificationKey[] | { readonly jwksUri: string };
   /** The JWS algorithms that its assertions may have; never empty. */
   readonly algorithms: readonly SigningAlgorithm[];
@@ -35,7 +35,7 @@ export interface AssertionSettings {
 }
 
 /**
- * Which certificates are those of a client (RFC 8705 §2): one name that a CA vouches for; or its own certificates by
+ * Which certificates are those of a client (RFC 8705 §2): one name that a CA has certified; or its own certificates by
  * their SHA-256 thumbprints (the `x5c[0]` of its JWKs), and its own keys (JWKs without `x5c`) by theirs (RFC 7638).
  */
 export type CertificateSettings =

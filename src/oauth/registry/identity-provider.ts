@@ -13,11 +13,11 @@ interface ProviderBase {
   readonly uid: string;
   readonly generation: number;
   readonly displayName: string;
-  /** No sign-in by it, and nothing that its people hold counts while it is so. */
+  /** While set, sign-in through it is disabled, and the sessions and tokens of its users are rejected. */
   readonly isSuspended: boolean;
   /** All that its people hold from at or before this time is revoked; epoch milliseconds. */
   readonly revokedBefore: number | undefined;
-  /** How long what the provider vouched for counts; milliseconds. */
+  /** How long an assertion of the provider is valid; milliseconds. */
   readonly verifyEvery: number;
   readonly allow: {
     /** Lower case; empty for any address, and for none. */
@@ -49,7 +49,7 @@ export interface OidcProvider extends ProviderBase {
   readonly clientAuth: 'client_secret_basic' | 'client_secret_post' | 'none';
   readonly subjectClaim: 'sub' | 'oid';
   readonly claims: ClaimNames;
-  /** An address counts without the claim that it is verified. */
+  /** An address is valid without the claim that it is verified. */
   readonly assumeEmailVerified: boolean;
   readonly requiredClaims: readonly { readonly claim: string; readonly values: readonly string[] }[];
   /** Sent with each request. */

@@ -1,5 +1,5 @@
 // What an API demands of an access token, as a JWT (RFC 9068 §4) and as an answer of introspection (RFC 7662 §2.2): for it,
-// by this issuer, alive. Whether the signature is right is the business of values/key-selection.ts.
+// by this issuer, and has not expired. Whether the signature is right is the business of values/key-selection.ts.
 
 import type { JsonObject, Jwt } from '../values/jws.ts';
 import type { SigningAlgorithm } from '../values/signature.ts';
@@ -50,7 +50,7 @@ export function headerFault({ header, algorithm }: Pick<Jwt, 'header' | 'algorit
   return kid === undefined || kid === '' ? 'key_id_missing' : undefined;
 }
 
-/** The claims of an access token that is for this API and alive, or why it is not. */
+/** The claims of an access token that is for this API and in force, or why it is not. */
 export function verifyClaims(claims: JsonObject, expected: TokenExpectations): AccessClaims | TokenFault {
   const { iss, aud } = claims;
   if (iss !== expected.issuer) return 'issuer_mismatch';
@@ -61,7 +61,7 @@ export function verifyClaims(claims: JsonObject, expected: TokenExpectations): A
   return timeFault(claims, expected) ?? claims;
 }
 
-/** The fault of the token's times; also for claims that were judged before. */
+/** The fault of the token's times; also for claims that were verified before. */
 export function timeFault(
   { exp, iat, nbf }: JsonObject & Pick<AccessClaims, 'exp' | 'iat'>,
   { now, toleranceSeconds }: Pick<TokenExpectations, 'now' | 'toleranceSeconds'>,

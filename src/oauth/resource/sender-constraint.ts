@@ -25,9 +25,9 @@ export interface SenderFacts {
   readonly now: number;
 }
 
-/** How senders are judged. */
+/** How senders are verified. */
 export interface SenderRules {
-  readonly judge: ProofVerifier;
+  readonly verifier: ProofVerifier;
   readonly nonces: ProofNonces;
   readonly requireBinding: BindingRule;
 }
@@ -44,7 +44,7 @@ interface Bindings {
   readonly x5t: string | undefined;
 }
 
-/** Judges the sender of a token with these claims. The token itself is verified before. */
+/** Verifies the sender of a token with these claims. The token itself is verified before. */
 export function verifySender(
   credentials: PresentedCredentials,
   { cnf }: JsonObject,
@@ -68,7 +68,7 @@ export function verifySender(
 function verifyProof(
   { token, jkt }: { readonly token: string; readonly jkt: string },
   { method, urls, proofs, now }: SenderFacts,
-  { judge, nonces }: SenderRules,
+  { verifier, nonces }: SenderRules,
 ): ProvenSender | Refusal {
   const scheme = 'DPoP';
   if (urls.length === 0) return { code: 'invalid_token', reason: 'dpop_not_taken', scheme };
@@ -76,7 +76,7 @@ function verifyProof(
   if (header === undefined) return { code: 'invalid_dpop_proof', reason: 'dpop_proof_missing', scheme };
   if (more.length > 0) return { code: 'invalid_dpop_proof', reason: 'dpop_proof_repeated', scheme };
   const expected = { method, urls, spelled: normalizedPath, now, nonces, accessToken: token, thumbprint: jkt };
-  const proof = judge.judge(header, expected);
+  const proof = verifier.verify(header, expected);
   if (typeof proof !== 'string') return { proof };
   if (isNonceFault(proof)) return { code: 'use_dpop_nonce', reason: proof, scheme, dpopNonce: nonces.make(now) };
   // With another key the proof may be right: it is the token that is not its sender's.

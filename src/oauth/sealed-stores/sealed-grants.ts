@@ -84,7 +84,7 @@ export function sealedGrants(store: GrantStore, seals: Seals): GrantStore {
     async rotate(request) {
       const answer = await store.rotate(sealed(request));
       if (!('grant' in answer)) return answer;
-      // The subject that the caller judged was read without a MAC.
+      // The subject that the caller checked was read without a MAC.
       if (!isAuthentic(answer.grant) || !isOf(request.subject, answer.grant)) return { outcome: 'gone' };
       const { openid } = answer.grant;
       // Core §12.2: the nonce is that of the first ID token alone.
@@ -121,7 +121,7 @@ function tokenFields(token: NewAccessToken, grantId?: string): RecordFields {
   return [token.tokenId, token.issuedAtSeconds, token.expiresAtSeconds, grantId, ...present(token.confirmation)];
 }
 
-/** A token of a grant is judged by the record of the grant (`token-status.ts`); its own MAC binds it to that grant. */
+/** A token of a grant is valid by the record of the grant (`token-status.ts`); its own MAC binds it to that grant. */
 function storedTokenFields(token: StoredAccessToken): RecordFields {
   const fields = tokenFields(token, token.grantId);
   if (token.grantId !== undefined) return fields;
@@ -144,7 +144,7 @@ export function sealedAccessTokens(store: AccessTokenStore, seals: Seals): Acces
   };
 }
 
-/** What is under the MAC of a login, and of the logout that is owed for it. */
+/** The fields under the MAC of a login, and of the pending logout that it leads to. */
 export function loginFields({
   clientUid,
   subject,

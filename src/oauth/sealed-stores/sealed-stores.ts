@@ -86,8 +86,8 @@ function sealedSessions(store: SessionStore, seals: Seals): SessionStore {
       return session !== undefined && isAuthentic({ ...session, sessionId }) ? session : undefined;
     },
     async end(session) {
-      const owed = await store.end(session);
-      return owed.filter((each) => seals.check(each.mac, 'login', loginFields(each)));
+      const pending = await store.end(session);
+      return pending.filter((each) => seals.check(each.mac, 'login', loginFields(each)));
     },
     endAll: (subject) => store.endAll(subject),
     async list(subject, most) {
@@ -106,11 +106,11 @@ function personFields(record: AssertedRecord): RecordFields {
 function sealedPersons(store: PersonStore, seals: Seals): PersonStore {
   return {
     async remember(record, lifetime) {
-      const noted = await store.remember(record, lifetime);
+      const stamped = await store.remember(record, lifetime);
       // The store stamps the time, so the MAC comes after it.
-      const mac = seals.make('person', personFields(noted));
-      await store.seal(noted, mac);
-      return { ...noted, mac };
+      const mac = seals.make('person', personFields(stamped));
+      await store.seal(stamped, mac);
+      return { ...stamped, mac };
     },
     seal: (record, mac) => store.seal(record, mac),
     async read(subject) {
@@ -122,20 +122,20 @@ function sealedPersons(store: PersonStore, seals: Seals): PersonStore {
   };
 }
 
-/** A notice that no session owes is settled: a party that writes to the store must not get a logout token signed. */
+/** An entry without a valid MAC is acknowledged unsent: a party that writes to the store must not get a logout token signed. */
 function sealedLogouts(store: LogoutStore, seals: Seals): LogoutStore {
   return {
     async list(shard, limit) {
       const authentic: PendingLogout[] = [];
-      for (const owed of await store.list(shard, limit)) {
-        if (seals.check(owed.mac, 'login', loginFields(owed))) authentic.push(owed);
-        else await store.settle(owed);
+      for (const pending of await store.list(shard, limit)) {
+        if (seals.check(pending.mac, 'login', loginFields(pending))) authentic.push(pending);
+        else await store.acknowledge(pending);
       }
       return authentic;
     },
-    take: (owed, lease) => store.take(owed, lease),
-    postpone: (owed, pause) => store.postpone(owed, pause),
-    settle: (owed) => store.settle(owed),
+    take: (pending, lease) => store.take(pending, lease),
+    postpone: (pending, pause) => store.postpone(pending, pause),
+    acknowledge: (pending) => store.acknowledge(pending),
   };
 }
 

@@ -1,4 +1,4 @@
-// The MACs of records as the stores need them: made, and judged.
+// The MACs of records as the stores need them: made, and verified.
 
 import type { RecordFields, RecordKind } from '../tokens/record-macs.ts';
 

@@ -45,7 +45,7 @@ export function requireActive(
 }
 
 /**
- * A limit of the client counts for new tokens only: a grant that it stops counts again when the limit or the person changes.
+ * A limit of the client applies to new tokens only: a grant that it stops is valid again when the limit or the person changes.
  * @param person as found before
  * @throws OAuthError invalid_grant, if the client is not for this person
  */
@@ -68,7 +68,7 @@ function revocationByPerson(
 const LONGEST_WAIT_SECONDS = 300;
 
 /**
- * Refuses a client whose `revokeTokensBefore` is ahead: what it got now would be dead.
+ * Refuses a client whose `revokeTokensBefore` is ahead: what it got now would be revoked already.
  * @param issuedAt epoch milliseconds of what it would get
  * @throws OAuthError temporarily_unavailable
  */

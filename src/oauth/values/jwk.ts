@@ -1,4 +1,4 @@
-// Public keys of other parties (RFC 7517, RFC 7518 §6): a judge by shape, cheap enough for every key of 100 000 clients,
+// Public keys of other parties (RFC 7517, RFC 7518 §6): validated by shape, cheap enough for every key of 100 000 clients,
 // and the import at first use. Wherever a key comes from, it is held to the same limits.
 
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
@@ -61,7 +61,7 @@ export class VerificationKey {
   }
 }
 
-/** Judges a JWK by its shape; a key that passes may still turn out to be unusable at its import. */
+/** Validates a JWK by its shape; a valid one may still be unusable at its import. */
 export function readJwk(value: unknown): VerificationKey | JwkFault {
   if (!isObject(value)) return 'malformed';
   if (PRIVATE_MEMBERS.some((member) => Object.hasOwn(value, member))) return 'private_member';
@@ -76,7 +76,7 @@ export function readJwk(value: unknown): VerificationKey | JwkFault {
   return new VerificationKey({ kid, algorithms, jwk });
 }
 
-/** A JWK Set, judged key by key. */
+/** A JWK Set, validated key by key. */
 export interface JwkSet {
   readonly keys: readonly VerificationKey[];
   /** The keys that are not accepted, by their index in the set. RFC 7517 §5: a set may hold keys for other purposes. */
@@ -86,15 +86,15 @@ export interface JwkSet {
 /** Why a JWK Set is not accepted as a whole: a slug for messages, logs and tests. */
 export type JwkSetFault = 'malformed' | 'too_many_keys';
 
-/** Judges a JWK Set (RFC 7517 §5): an object with an array `keys` of at most so many members, 16 by default. */
+/** Validates a JWK Set (RFC 7517 §5): an object with an array `keys` of at most so many members, 16 by default. */
 export function readJwkSet(value: unknown, keysMax = JWK_SET_KEYS_MAX): JwkSet | JwkSetFault {
   const members = isObject(value) ? value.keys : undefined;
   if (!Array.isArray(members)) return 'malformed';
   if (members.length > keysMax) return 'too_many_keys';
-  const judged = members.map((member: unknown, index) => ({ index, key: readJwk(member) }));
+  const results = members.map((member: unknown, index) => ({ index, key: readJwk(member) }));
   return {
-    keys: judged.flatMap(({ key }) => (typeof key === 'string' ? [] : key)),
-    faults: judged.flatMap(({ index, key }) => (typeof key === 'string' ? { index, fault: key } : [])),
+    keys: results.flatMap(({ key }) => (typeof key === 'string' ? [] : key)),
+    faults: results.flatMap(({ index, key }) => (typeof key === 'string' ? { index, fault: key } : [])),
   };
 }
 

@@ -1,5 +1,5 @@
 // The addresses of published key sets (`jwks_uri`, RFC 7591 §2): which may be registered, and therefore fetched. Whether
-// the policy of a client permits the host is judged in `admission/`, where the host may lie in `outbound/`.
+// the policy of a client permits the host is validated in `admission/`, where the host may lie in `outbound/`.
 
 import { redirectUriFault } from './redirect-uri.ts';
 

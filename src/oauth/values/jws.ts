@@ -1,5 +1,5 @@
 // Reads compact JWS and JWTs of other parties, strictly, and verifies them with one key. Synchronous: a limiter counts a
-// failure before the next request of a batch is judged. Headers that name or carry keys (jku, x5u, x5c, jwk) have no say.
+// failure before the next request of a batch is verified. Headers that name or carry keys (jku, x5u, x5c, jwk) have no say.
 
 import { isUtf8 } from 'node:buffer';
 import { decodedBase64url } from './base64url.ts';

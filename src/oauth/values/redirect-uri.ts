@@ -49,7 +49,7 @@ export type RedirectUriFault =
 /**
  * Why this address may not be registered, undefined when it may: https, http on a loopback host, or a private-use
  * scheme with a dot; absolute, without fragment, userinfo or wildcard, and without a response parameter in the query
- * (RFC 6749 §3.1.2, RFC 8252 §7.1, RFC 9700 §2.6). Whether the client's policy allows it is judged in `admission/`.
+ * (RFC 6749 §3.1.2, RFC 8252 §7.1, RFC 9700 §2.6). Whether the client's policy allows it is validated in `admission/`.
  */
 export function redirectUriFault(uri: string): RedirectUriFault | undefined {
   if (PLAIN_ADDRESS.test(uri)) return undefined;

@@ -78,7 +78,7 @@ export class AlertDelivery {
       raised: this.#sweeper('raised', (queued, alert) => this.#logAndForward(queued, alert)),
       webhook: this.#sweeper('webhook', (queued, alert) => posts?.deliver(queued, alert) ?? this.#giveUpOld(queued)),
       controller: this.#sweeper('controller', async (queued, alert) => {
-        if (await outbox.controller.settle(queued)) alerted?.(alert);
+        if (await outbox.controller.acknowledge(queued)) alerted?.(alert);
       }),
     };
   }
@@ -139,7 +139,7 @@ export class AlertDelivery {
   /** Removes an entry that no webhook has taken for too long. */
   async #giveUpOld(queued: QueuedAlert): Promise<void> {
     const { outbox, log } = this.#options;
-    if (queued.age <= LONGEST_WAIT || !(await outbox.webhook.settle(queued))) return;
+    if (queued.age <= LONGEST_WAIT || !(await outbox.webhook.acknowledge(queued))) return;
     log.error({ alert: queued.name, sink: 'webhook' }, 'alert: its sink has not taken it, given up');
   }
 
@@ -147,7 +147,7 @@ export class AlertDelivery {
   async #discard(stage: Stage, queued: QueuedAlert): Promise<void> {
     const { outbox, metrics, log } = this.#options;
     const { shard, name } = queued;
-    if (!(await outbox[stage].settle(queued))) return;
+    if (!(await outbox[stage].acknowledge(queued))) return;
     metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
     log.error({ shard, alert: name, fault: 'unreadable' }, 'alert: cannot be read, given up');
   }

@@ -43,7 +43,7 @@ export class AlertWebhook {
     const answer = await webhook.post(this.#bodyOf(alert));
     if (answer.accepted) {
       metrics.alertDeliveries.inc({ outcome: 'delivered' });
-      await outbox.settle(queued);
+      await outbox.acknowledge(queued);
       return;
     }
     const facts = { alert: alert.id, type: alert.type, tries: triesBefore + 1, fault: answer.fault };
@@ -51,7 +51,7 @@ export class AlertWebhook {
     if (queued.age + pause >= pace.triedFor) {
       metrics.alertDeliveries.inc({ outcome: 'dead_letter' });
       log.error(facts, 'alert webhook: given up');
-      await outbox.settle(queued);
+      await outbox.acknowledge(queued);
     } else {
       metrics.alertDeliveries.inc({ outcome: 'failed' });
       log.warn(facts, 'alert webhook: not accepted');

@@ -185,7 +185,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   });
   const onGroupsOmitted = omittedGroups(options, metrics);
   const proofs = {
-    judge: new ProofVerifier(),
+    verifier: new ProofVerifier(),
     nonces: new ProofNonces({ issuer, peppers, rule: settings.dpopNonce }),
   };
   const bases = [issuer, ...(mutualTls === undefined ? [] : [`${mutualTls.settings.url}${issuerPath(issuer)}`])];

@@ -77,7 +77,7 @@ export class SessionLogouts {
     const { grants, logouts } = this.#stores;
     await Promise.all(owed.grantIds.map((grantId) => grants.revoke(grantId)));
     const client = this.#delivery.recipient(owed);
-    if (client === undefined) await logouts.settle(owed);
+    if (client === undefined) await logouts.acknowledge(owed);
     else this.#addNotice(client, owed);
   }
 
@@ -108,7 +108,7 @@ export class SessionLogouts {
       if (!this.#isOld(owed, pause)) return await logouts.postpone(owed, pause);
       this.#delivery.giveUp(client, owed);
     }
-    await logouts.settle(owed);
+    await logouts.acknowledge(owed);
   }
 
   /** Whether it is tried no more, after so many milliseconds. */

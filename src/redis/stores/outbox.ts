@@ -124,7 +124,7 @@ export class RedisOutbox<Entry extends Name, Name = Entry> implements Outbox<Ent
     await this.#run(POSTPONE, entry, Math.ceil(pause));
   }
 
-  async settle(entry: Name): Promise<boolean> {
+  async acknowledge(entry: Name): Promise<boolean> {
     return (await this.#run(SETTLE, entry)) === 1;
   }
 

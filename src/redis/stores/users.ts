@@ -53,7 +53,7 @@ const SETTLE: Script = {
   lua: `${ENDING}
 if credential and credential ~= ARGV[3] and credential ~= ARGV[4] then return { 'outdated' } end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
-if not credential then return { 'noted' } end
+if not credential then return { 'recorded' } end
 if credential == ARGV[3] and not is_long_absent then return { 'unchanged' } end
 return end_all(is_absent)
 `,
@@ -137,15 +137,19 @@ export class RedisUsers implements UserStore {
     return noted;
   }
 
-  async settle(
+  async record(
     subject: string,
     credential: string,
     expected = '',
-  ): Promise<'noted' | 'unchanged' | 'outdated' | 'ended'> {
-    return (await this.#run(SETTLE, subject, [credential, expected])) as 'noted' | 'unchanged' | 'outdated' | 'ended';
+  ): Promise<'recorded' | 'unchanged' | 'outdated' | 'ended'> {
+    return (await this.#run(SETTLE, subject, [credential, expected])) as
+      | 'recorded'
+      | 'unchanged'
+      | 'outdated'
+      | 'ended';
   }
 
-  async settleAbsent(subject: string): Promise<'unknown' | 'absent' | 'ended'> {
+  async recordAbsence(subject: string): Promise<'unknown' | 'absent' | 'ended'> {
     return (await this.#run(SETTLE_ABSENT, subject)) as 'unknown' | 'absent' | 'ended';
   }
 

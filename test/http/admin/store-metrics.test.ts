@@ -42,3 +42,12 @@ it('a failed call is counted by what failed and why, also when the request succe
   expect(count(metrics, 'errors_total{operation="consents.read",reason="unexpected"}')).toBe(1);
   expect(count(metrics, 'duration_seconds_count{operation="replays.claim"}')).toBe(1);
 });
+
+it('an action that was renamed keeps the value of its label', async () => {
+  const world = await aWorld({ clients: [WEB] });
+  const metrics = await world.metrics();
+  for (const operation of ['users.settle', 'users.settleAbsent', 'logouts.settle']) {
+    expect(count(metrics, `duration_seconds_count{operation="${operation}"}`), operation).toBeDefined();
+  }
+  expect(metrics).not.toMatch(/operation="(?:users\.record|logouts\.acknowledge)/);
+});

@@ -153,7 +153,7 @@ describe('a new password', () => {
     await running.read([NEW]);
     const [[subject, { credential }] = ['', { credential: '' }]] = [...(await stores.users.list())];
     const former = [...new LocalUsers({ clock, users: [OLD] }).credentials.values()][0] ?? '';
-    await stores.users.settle(subject, former, credential);
+    await stores.users.record(subject, former, credential);
     expect(await running.lets('ada')).toBe(false);
     await running.compare();
     expect(await running.lets('ada')).toBe(true);
@@ -180,7 +180,7 @@ describe('a person', () => {
     await running.compare();
     await running.read([]);
     now += USER_ABSENCE / 2;
-    await stores.users.settle(
+    await stores.users.record(
       await subjectOf(OLD),
       (await stores.users.list()).get(await subjectOf(OLD))?.credential ?? '',
     );
@@ -210,10 +210,10 @@ describe('a person', () => {
     const away = new Set(await Promise.all(list.slice(0, 100).map(subjectOf)));
     const partly: UserStore = {
       list: () => stores.users.list(),
-      settleAbsent: (subject) => stores.users.settleAbsent(subject),
-      settle: async (subject, ...more) => {
+      recordAbsence: (subject) => stores.users.recordAbsence(subject),
+      record: async (subject, ...more) => {
         if (away.has(subject)) throw new StoreUnavailableError('users.settle');
-        return stores.users.settle(subject, ...more);
+        return stores.users.record(subject, ...more);
       },
     };
     const running = replica(list, partly);

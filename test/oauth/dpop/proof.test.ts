@@ -16,7 +16,7 @@ const PEPPER = Buffer.alloc(32, 7);
 const TOKEN = 'an-access-token';
 
 const holder = new DpopHolder();
-const judge = new ProofVerifier();
+const verifier = new ProofVerifier();
 
 function noncesOf(rule: NonceRule, pepper = PEPPER): ProofNonces {
   return new ProofNonces({ issuer: 'https://auth.example', peppers: [pepper], rule });
@@ -26,7 +26,7 @@ const ON_DEMAND = noncesOf('on-demand');
 const REQUIRED = noncesOf('required');
 
 function judged(header: string, changes: Partial<ProofExpectations> = {}) {
-  return judge.judge(header, { method: 'POST', urls: [URL], now: NOW, nonces: ON_DEMAND, ...changes });
+  return verifier.verify(header, { method: 'POST', urls: [URL], now: NOW, nonces: ON_DEMAND, ...changes });
 }
 
 function faultOf(header: string, changes: Partial<ProofExpectations> = {}): string {

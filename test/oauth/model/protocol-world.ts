@@ -171,7 +171,7 @@ export async function protocolWorld({ stores, clock, pepper, events }: WorldPart
     replays: stores.replays,
   });
   const nonces = new ProofNonces({ issuer: ISSUER, peppers: [pepper], rule: 'on-demand' });
-  const proofs = { judge: new ProofVerifier(), nonces, urls: [TOKEN_URL] };
+  const proofs = { verifier: new ProofVerifier(), nonces, urls: [TOKEN_URL] };
   const tokenEndpoint = new TokenEndpoint({ ...options, idTokens, proofs });
   const revocation = new RevocationEndpoint(options);
   const introspection = new IntrospectionEndpoint(options);

@@ -12,7 +12,7 @@ const URL = 'https://notes.example/api/notes';
 const NOW = 1_800_000_000_000;
 const TOKEN = 'an-access-token';
 const nonces = new ProofNonces({ issuer: 'https://auth.example', peppers: [Buffer.alloc(32, 1)], rule: 'on-demand' });
-const judge = new ProofVerifier();
+const verifier = new ProofVerifier();
 const holder = new DpopHolder();
 const der = Buffer.from('a certificate');
 const x5t = createHash('sha256').update(der).digest('base64url');
@@ -27,7 +27,7 @@ interface Sent extends Partial<SenderFacts> {
 function outcome({ scheme = 'Bearer', cnf, requireBinding = 'None', ...facts }: Sent) {
   const credentials = { token: TOKEN, scheme, transport: 'header' } as const;
   const sent = { method: 'GET', urls: [URL], proofs: [], certificate: undefined, now: NOW, ...facts };
-  const judged = verifySender(credentials, { cnf }, sent, { judge, nonces, requireBinding });
+  const judged = verifySender(credentials, { cnf }, sent, { verifier, nonces, requireBinding });
   return 'reason' in judged ? `${judged.code} ${judged.reason}` : 'passes';
 }
 

@@ -122,7 +122,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
 
   it('owes again what its end owed: one session, all of a person, and those of a user who changed', async () => {
     const { sessions, grants, logouts, users } = redis.stores;
-    await users.settle('usr_frank', 'first');
+    await users.record('usr_frank', 'first');
     const people = ['usr_alice', 'usr_erin', 'usr_frank'] as const;
     const begun: Session[] = [];
     for (const subject of people) {
@@ -138,7 +138,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     await losing(redis, async () => {
       await sessions.end(begun[0] as Session);
       await sessions.endAll('usr_erin');
-      expect(await users.settle('usr_frank', 'second', 'first')).toBe('ended');
+      expect(await users.record('usr_frank', 'second', 'first')).toBe('ended');
       expect(await owed()).toHaveLength(3);
     });
     expect(await owed()).toEqual([]);
@@ -161,13 +161,13 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     };
     const before = new Map<string, Session>();
     for (const subject of [continuing, starting]) {
-      await users.settle(subject, 'first');
+      await users.record(subject, 'first');
       const session = await begin(sessions, { subject });
       before.set(subject, session);
       await visit(session);
     }
     await losing(redis, async () => {
-      for (const subject of before.keys()) expect(await users.settle(subject, 'second', 'first')).toBe('ended');
+      for (const subject of before.keys()) expect(await users.record(subject, 'second', 'first')).toBe('ended');
     });
     // On a server that knows nothing of the end.
     const next = await sessions.create(sampleSession({ subject: continuing }), undefined, before.get(continuing));
@@ -190,12 +190,12 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     const { users, consents, sessions } = redis.stores;
     const give = (clientUid: string) =>
       consents.give('usr_dan', clientUid, new Map([['https://api.example', ['read']]]), 3_600_000);
-    await users.settle('usr_dan', 'first');
-    await users.settleAbsent('usr_dan');
+    await users.record('usr_dan', 'first');
+    await users.recordAbsence('usr_dan');
     const session = await begin(sessions, { subject: 'usr_dan' });
     await give('uid-of-before');
     await losing(redis, async () => {
-      expect(await users.settle('usr_dan', 'second', 'first')).toBe('ended');
+      expect(await users.record('usr_dan', 'second', 'first')).toBe('ended');
     });
     expect(await sessions.use(session.sessionId)).toBeDefined();
     await give('uid-of-after');

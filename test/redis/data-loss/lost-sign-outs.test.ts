@@ -129,7 +129,7 @@ for (const [name, start] of Object.entries(GROUNDS)) {
         const [owed] = await sessions.end(after.session);
         if (owed === undefined) throw new Error('nothing is owed');
         for (const grantId of owed.grantIds) await grants.revoke(grantId);
-        await logouts.settle(owed);
+        await logouts.acknowledge(owed);
       });
       await until('the new server answers', () => succeeds(sessions.list('usr_alice')), 30_000);
       expect(await sessions.use(before.session.sessionId)).toBeDefined();

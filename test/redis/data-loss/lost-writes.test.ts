@@ -150,7 +150,7 @@ describeRedis('what a fail-over has lost', () => {
     const { grantId, misuse } = await MISUSES['a refresh token used twice']();
     await misuse();
     const [alert] = await waiting(grantId);
-    await new AlertOutbox(redis).raised.settle(placeOfAlert(alert?.id ?? ''));
+    await new AlertOutbox(redis).raised.acknowledge(placeOfAlert(alert?.id ?? ''));
     await redis.connection.replayRevocations('all');
     expect(await waiting(grantId)).toEqual([]);
   });

@@ -80,8 +80,8 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       const [alert] = await alertsIn();
       expect(alert).toMatchObject({ type: 'state_lost', presentedGeneration: 5, currentGeneration: 0 });
       const place = placeOfAlert(`${alert?.id}`);
-      expect(await world.outbox.raised.settle(place)).toBe(true);
-      expect(await world.outbox.raised.settle(place)).toBe(false);
+      expect(await world.outbox.raised.acknowledge(place)).toBe(true);
+      expect(await world.outbox.raised.acknowledge(place)).toBe(false);
       expect(await alertsIn()).toEqual([]);
       expect(await grants.rotate(rotateRequest(grant, 9))).toMatchObject({ outcome: 'healed', alert: undefined });
       expect(await alertsIn()).toEqual([]);
@@ -115,7 +115,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
           .sort(),
       );
       expect(await world.outbox.raised.take({ shard: SHARD, name: `${SHARD}.not-json` }, MINUTE)).toBeUndefined();
-      for (const each of unreadable) expect(await world.outbox.raised.settle(each)).toBe(true);
+      for (const each of unreadable) expect(await world.outbox.raised.acknowledge(each)).toBe(true);
       expect(await alertsIn()).toEqual([alert]);
     });
   });
@@ -156,11 +156,11 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
         const [place, shard] = [placeOfAlert(alert.id), shardOf(alert.id)];
         await outbox.raised.take(place, MINUTE);
         await outbox.forward(alert, true);
-        expect(await outbox.raised.settle(place)).toBe(false);
+        expect(await outbox.raised.acknowledge(place)).toBe(false);
         expect(await alertsIn(shard, 'webhook')).toContainEqual(alert);
-        expect(await outbox.webhook.settle(place)).toBe(true);
+        expect(await outbox.webhook.acknowledge(place)).toBe(true);
         await outbox.forward(alert, true);
-        expect(await outbox.webhook.settle(place)).toBe(false);
+        expect(await outbox.webhook.acknowledge(place)).toBe(false);
       }
     });
 
@@ -180,12 +180,12 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       const answer = await grants.rotate(rotateRequest(grant, 5));
       const alert = answer.outcome === 'healed' ? answer.alert : undefined;
       if (alert === undefined) throw new Error('nothing was raised');
-      await outbox.raised.settle(placeOfAlert(alert.id));
+      await outbox.raised.acknowledge(placeOfAlert(alert.id));
       await world.put(world.keys.grant(grant.grantId), 'e', '');
       await outbox.forward(alert, true);
       expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], [alert]]);
       expect(await grants.rotate(rotateRequest(grant, 9))).toMatchObject({ outcome: 'healed', alert: undefined });
-      await outbox.webhook.settle(placeOfAlert(alert.id));
+      await outbox.webhook.acknowledge(placeOfAlert(alert.id));
       await outbox.forward(alert, true);
       expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], []]);
     });
@@ -193,7 +193,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
     it('is gone once it is settled, and leaves nothing behind', async () => {
       const place = placeOfAlert((await raised()).id);
       await outbox.raised.take(place, MINUTE);
-      expect([await outbox.raised.settle(place), await outbox.raised.settle(place)]).toEqual([true, false]);
+      expect([await outbox.raised.acknowledge(place), await outbox.raised.acknowledge(place)]).toEqual([true, false]);
       await outbox.raised.postpone(place, MINUTE);
       world.advance(MINUTE);
       expect(await outbox.raised.take(place, MINUTE)).toBeUndefined();

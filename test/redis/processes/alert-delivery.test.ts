@@ -121,7 +121,7 @@ describeRedis('the delivery of alerts', () => {
     const id = await reuse();
     const shard = id.slice(0, 3);
     const queued = await outbox.raised.list(shard);
-    await outbox.raised.settle(placeOfAlert(id));
+    await outbox.raised.acknowledge(placeOfAlert(id));
     const alerts = queued.flatMap(({ alert }) =>
       alert === undefined ? [] : Array.from({ length: count }, (_, index) => ({ ...alert, id: `${id}-${index}` })),
     );
@@ -181,7 +181,7 @@ describeRedis('the delivery of alerts', () => {
     const id = await reuse();
     const [queued] = await outbox.raised.list(id.slice(0, 3));
     if (queued?.alert === undefined) throw new Error('nothing was raised');
-    await outbox.raised.settle(queued);
+    await outbox.raised.acknowledge(queued);
     await server.command('HSET', keys.controllerAlerts(queued.shard), id, JSON.stringify(queued.alert));
     const replicas = [aReplica({ pace: QUIET }), aReplica({ pace: QUIET, webhook: false })];
     await Promise.all(replicas.map(({ delivery }) => delivery.sweep()));
@@ -357,7 +357,7 @@ describeRedis('the delivery of alerts', () => {
     const [queued] = await outbox.raised.list(id.slice(0, 3));
     if (queued?.alert === undefined) throw new Error('nothing was raised');
     const { shard, alert } = queued;
-    await outbox.raised.settle(queued);
+    await outbox.raised.acknowledge(queued);
     const replica = aReplica({ pace: QUIET, webhook: false });
     const sweptAtTheAge = async (age: number) => {
       const json = JSON.stringify({ ...alert, time: Date.now() - age });

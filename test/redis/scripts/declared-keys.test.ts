@@ -150,8 +150,8 @@ describeRedis('a script', () => {
         await outbox.raised.take(queued, 0);
         if (queued.alert !== undefined) await outbox.forward(queued.alert, true);
         await outbox.webhook.postpone(queued, 0);
-        expect(await outbox.webhook.settle(queued)).toBe(true);
-        expect(await outbox.controller.settle(queued)).toBe(false);
+        expect(await outbox.webhook.acknowledge(queued)).toBe(true);
+        expect(await outbox.controller.acknowledge(queued)).toBe(false);
       }
 
       await sessions.end({ sessionId: `${SHARD}.${'x'.repeat(43)}`, sid: 'none', subject: 'usr_alice' });

@@ -139,10 +139,10 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
 
     it('a user who changes or leaves loses everything', async () => {
       const { users, sessions } = stores();
-      await users.settle(SUBJECT, 'credential-1');
+      await users.record(SUBJECT, 'credential-1');
       const before = await signedIn(sessions, {}, 'credential-1');
       await allow(1);
-      expect(await users.settle(SUBJECT, 'credential-2', 'credential-1')).toBe('ended');
+      expect(await users.record(SUBJECT, 'credential-2', 'credential-1')).toBe('ended');
       expect(await sessions.use(before.sessionId)).toBeUndefined();
       expect(await connection.replayRevocations('all')).toMatchObject({ errors: [] });
     });
@@ -189,7 +189,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       expect(await logouts.take(owed, 0)).toBe(1);
       await sessions.endAll(SUBJECT);
       expect((await logouts.list(SHARD)).map((each) => each.sid).sort()).toEqual([sid, other.sid].sort());
-      for (const each of await logouts.list(SHARD)) await logouts.settle(each);
+      for (const each of await logouts.list(SHARD)) await logouts.acknowledge(each);
       expect(await connection.replayRevocations('all')).toMatchObject({ errors: [] });
       expect(await logouts.list(SHARD)).toEqual([]);
       await allow(0);

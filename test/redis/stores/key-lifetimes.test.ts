@@ -94,7 +94,7 @@ describeRedis('a key in Redis', () => {
     await reused();
     await forwarded();
     await expectKept(key, undefined);
-    for (const queued of await outbox.webhook.list(SHARD)) await outbox.webhook.settle(queued);
+    for (const queued of await outbox.webhook.list(SHARD)) await outbox.webhook.acknowledge(queued);
     expect(await server.command('EXISTS', key)).toBe(0);
     await reused();
     await forwarded();
@@ -212,7 +212,7 @@ describeRedis('a key in Redis', () => {
     },
     '{sNNN}:users': {
       none: async () => {
-        await stores.users.settle(PERSON.subject, 'digest-of-a-hash');
+        await stores.users.record(PERSON.subject, 'digest-of-a-hash');
         await expectKept(keys.users(SHARD), undefined);
       },
     },

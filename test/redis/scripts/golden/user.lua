@@ -155,7 +155,7 @@ local is_long_absent = is_absent and now - since >= 3600000
 
 if credential and credential ~= ARGV[3] and credential ~= ARGV[4] then return { 'outdated' } end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
-if not credential then return { 'noted' } end
+if not credential then return { 'recorded' } end
 if credential == ARGV[3] and not is_long_absent then return { 'unchanged' } end
 return end_all(is_absent)
 
