@@ -100,7 +100,7 @@ function program(end: (code: number) => void): Command {
     .option('--policies <DIR>', 'a folder with the ClientPolicies of the cluster')
     .option(
       '--namespace <name>',
-      'the namespace of grantry itself, where alone SigningKeys and IdentityProviders count',
+      'the namespace of grantry itself, the only one whose SigningKeys and IdentityProviders apply',
     )
     .option('--strict', 'fail on warnings, too')
     .action(async (paths: string[], { format, policies, namespace, strict = false }: CheckFlags) => {

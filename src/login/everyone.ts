@@ -65,7 +65,7 @@ export class Everyone implements People {
     const now = this.#clock.now();
     const provider = this.#providers.provider(name);
     if (provider === undefined || provider.isSuspended) return Number.POSITIVE_INFINITY;
-    // A provider of the same name that is another party has vouched for none of these people.
+    // A provider of the same name that is another party has asserted none of these people.
     if (provider.type !== type || issuerOf(provider) !== issuer) return Number.POSITIVE_INFINITY;
     if (now >= verifiedAt + provider.verifyEvery) return Number.POSITIVE_INFINITY;
     const revokedBefore = Math.max(provider.revokedBefore ?? 0, this.#blocked.revokedBefore(person));
@@ -73,12 +73,12 @@ export class Everyone implements People {
   }
 
   /**
-   * Notes what a provider says of a person now.
-   * @returns as {@link find}, by what is noted: another sign-in at the same time may replace it before it can be read
+   * Records what a provider asserts of a person now.
+   * @returns as {@link find}, of the new record: another sign-in at the same time may replace it before it can be read
    * @throws StoreUnavailableError
    */
-  async remember(vouched: AssertedPerson, provider: IdentityProvider): Promise<Person | undefined> {
-    const { subject, username, displayName, email, unverifiedEmail, groups } = vouched;
+  async remember(asserted: AssertedPerson, provider: IdentityProvider): Promise<Person | undefined> {
+    const { subject, username, displayName, email, unverifiedEmail, groups } = asserted;
     const { name, type, verifyEvery } = provider;
     const by = { provider: name, issuer: issuerOf(provider), type };
     const record = { subject, ...by, username, displayName, email, unverifiedEmail, groups };

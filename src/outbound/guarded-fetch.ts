@@ -1,6 +1,6 @@
 // Fetches a small JSON document from an address that a tenant chose, or posts a form to one: only hosts that may be reached,
 // over verified TLS, and bounded in time and size. It follows no redirect, uses no proxy, sends no credentials, keeps no connection.
-// A call settles by its deadline, whatever the host does, and its slot is free once its lookup has ended too.
+// A call ends by its deadline, whatever the host does, and its slot is free once its lookup has ended too.
 
 import type { LookupAddress } from 'node:dns';
 import type { IncomingMessage, RequestOptions } from 'node:http';

@@ -1,5 +1,5 @@
 // Looks up the addresses of a host that a tenant chose: in the hosts file, then at the name servers. getaddrinfo is never called: it
-// cannot be stopped, and a few calls that wait for a dead name server make all lookups of the process wait, those for Redis and
+// cannot be stopped, and a few calls that wait for a name server without answers make all lookups of the process wait, those for Redis and
 // identity providers included. Search domains do not apply.
 
 import type { LookupAddress } from 'node:dns';

@@ -1,4 +1,4 @@
-// Access tokens that the issuer is asked about (RFC 7662): opaque ones, and JWTs whose revocation has to count at once.
+// Access tokens that the issuer is asked about (RFC 7662): opaque ones, and JWTs whose revocation has to take effect at once.
 
 import { hash } from 'node:crypto';
 import type { Clock } from '../oauth/ports/ports.ts';

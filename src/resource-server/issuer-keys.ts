@@ -1,5 +1,5 @@
 // The public keys of the issuer: fetched at first use, kept as fresh as its Cache-Control says, and used on for a day while
-// it is away.
+// it is unavailable.
 
 import type { Clock } from '../oauth/ports/ports.ts';
 import { readJwkSet, type VerificationKey } from '../oauth/values/jwk.ts';

@@ -51,7 +51,7 @@ export class LocalTokens implements TokenSource {
     if (kept === undefined) return await this.#verify(token, name, expected);
     const fault = timeFault(kept.claims, expected);
     if (fault !== undefined) throw new InvalidTokenError(fault);
-    // The keys may be others by now: then what they verified does not count.
+    // The keys may be others by now: then what they verified is void.
     const keys = await this.#keys.keysFor(kept.kid);
     return keys === this.#verifiedBy ? kept.claims : await this.#verify(token, name, expected);
   }

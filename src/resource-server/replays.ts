@@ -1,4 +1,4 @@
-// Which DPoP proofs were used: each counts once. In memory of one process unless the API hands in a store that its replicas
+// Which DPoP proofs were used: each can be used once. In memory of one process unless the API hands in a store that its replicas
 // share.
 
 import type { Clock } from '../oauth/ports/ports.ts';

@@ -1,4 +1,4 @@
-// What the pages of a person's account share: the visit, which leads to the login page without a session that counts, the question
+// What the pages of a person's account share: the visit, which leads to the login page without a valid session, the question
 // before something ends, and the check of their forms. What a form does stands in the file of its page.
 
 import { asksForAccount } from '../../oauth/endpoints/openid-request.ts';
@@ -118,7 +118,7 @@ export function providerName({ sources }: Pick<AccountFlow, 'sources'>, { provid
   return provider && (sources.provider(provider)?.displayName ?? provider);
 }
 
-/** The hidden fields of a form. @param subject what the action is about, such as one session; the form is good for it alone */
+/** The hidden fields of a form. @param subject what the action is about, such as one session; the form is valid for it alone */
 export function formFields(
   { formTokens }: Pick<AccountFlow, 'formTokens'>,
   { cookie }: SignedIn,

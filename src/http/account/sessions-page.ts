@@ -10,7 +10,7 @@ import { minuteIn } from './point-in-time.ts';
 export interface ShownSession {
   /** The family; undefined where it is not known. */
   readonly browser: string | undefined;
-  /** Undefined where it was not noted. */
+  /** Undefined where it was not recorded. */
   readonly address: string | undefined;
   /** Epoch milliseconds of the sign-in. */
   readonly authTime: number;

@@ -38,11 +38,11 @@ export function sessions(flow: AccountFlow): AccountPage {
 }
 
 async function show(flow: AccountFlow, { signedIn, frame }: Visit): Promise<string> {
-  const living = await flow.sessions.list(signedIn, MOST_READ);
+  const active = await flow.sessions.list(signedIn, MOST_READ);
   // This browser first.
-  const sorted = living.toSorted((one, other) => Number(isHere(signedIn, other)) - Number(isHere(signedIn, one)));
+  const sorted = active.toSorted((one, other) => Number(isHere(signedIn, other)) - Number(isHere(signedIn, one)));
   const shown = sorted.slice(0, MOST_SHOWN).map((session) => shownSession(flow, signedIn, session));
-  return sessionsPage({ frame, path: PATH, sessions: shown, areMore: living.length > shown.length });
+  return sessionsPage({ frame, path: PATH, sessions: shown, areMore: active.length > shown.length });
 }
 
 function isHere({ session: { sessionId } }: SignedIn, session: Session): boolean {
@@ -83,8 +83,8 @@ async function signOut(flow: AccountFlow, { exchange, signedIn }: Visit, handle:
 /** The session; undefined where it has ended. @throws OAuthError where it may be among those that are not read */
 async function find(flow: AccountFlow, signedIn: SignedIn, handle: string): Promise<Session | undefined> {
   if (handle === sessionHandle(signedIn.session)) return signedIn.session;
-  const living = await flow.sessions.list(signedIn, MOST_READ);
-  const session = living.find((each) => sessionHandle(each) === handle);
-  if (session === undefined && living.length === MOST_READ) throw formRefused('account_session_unknown');
+  const active = await flow.sessions.list(signedIn, MOST_READ);
+  const session = active.find((each) => sessionHandle(each) === handle);
+  if (session === undefined && active.length === MOST_READ) throw formRefused('account_session_unknown');
   return session;
 }

@@ -23,16 +23,16 @@ export type ObservedRequest = z.infer<typeof OBSERVED_REQUEST>;
 
 /** The state that a replica serves now. */
 export interface ObservedAnswer {
-  /** By uid, without the clients it has not judged: absent or of another class. */
+  /** By uid, without the clients it has not validated: absent or of another class. */
   readonly clients: Readonly<Record<string, ObservedClient>>;
-  /** By uid, without those it has not judged. `generation`: whether it serves the resource or refuses it. */
+  /** By uid, without those it has not validated. `generation`: whether it serves the resource or refuses it. */
   readonly resources: Readonly<Record<string, { readonly generation: number }>>;
   /** Every key in its JWKS. */
   readonly keyIds: readonly string[];
 }
 
 export interface ObservedClient {
-  /** `metadata.generation` that it has judged, whether it serves the client or refuses it. */
+  /** `metadata.generation` that it has validated, whether it serves the client or refuses it. */
   readonly generation: number;
   /** `revision` of the verifier Secret whose verifiers it accepts; absent while it has none. */
   readonly secretRevision?: number;
@@ -52,16 +52,16 @@ export interface ReportAnswer {
   readonly lastUsed: Readonly<Record<string, string>>;
   /** By uid: each reason why requests of a client were refused, or answered without groups, and each type of alert. */
   readonly denied: Readonly<Record<string, readonly Denial[]>>;
-  /** By uid: every IdentityProvider that it has judged, whether people can sign in by it or not. */
+  /** By uid: every IdentityProvider that it has validated, whether people can sign in by it or not. */
   readonly providers: Readonly<Record<string, ProviderReport>>;
-  /** By uid: every Secret with users that does not count, or not as a whole. */
+  /** By uid: every Secret with users that is not served, or not as a whole. */
   readonly users: Readonly<Record<string, UsersReport>>;
   /** A controller of an earlier version reads no report without it. */
   readonly alerts: readonly [];
 }
 
 export interface ProviderReport {
-  /** `metadata.generation` that it has judged. */
+  /** `metadata.generation` that it has validated. */
   readonly generation: number;
   /** Whether it has reached the source of this generation. */
   readonly reachable: boolean;

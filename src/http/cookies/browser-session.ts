@@ -39,8 +39,8 @@ export interface BrowserSessionsOptions {
   readonly owners: People;
   readonly random: Random;
   readonly audit: Audit;
-  /** Called with what the end of a session owes to clients. */
-  readonly onPendingLogouts: (owed: readonly PendingLogout[]) => void;
+  /** Called with the logouts of clients that the end of a session makes pending. */
+  readonly onPendingLogouts: (logouts: readonly PendingLogout[]) => void;
 }
 
 /** Reads and writes the cookies and the sessions behind them. */
@@ -83,7 +83,7 @@ export class BrowserSessions {
   /**
    * Starts a session under a new id, regardless of the cookie the browser sent, and ends the session it had, if any. One
    * of the same person hands its `sid` on: clients notice nothing.
-   * @returns `outdated`, and nothing changes, if the credential by which the person signed in is not the one that counts
+   * @returns `outdated`, and nothing changes, if the credential by which the person signed in is not the current one
    */
   async begin(
     { request, reply, address }: Pick<Exchange, 'request' | 'reply' | 'address'>,
@@ -129,13 +129,13 @@ export class BrowserSessions {
    * @param reason a slug for the audit line
    */
   async endLogin({ subject, sid }: Pick<Session, 'subject' | 'sid'>, reason: string): Promise<void> {
-    const living = (await this.#sessions.list(subject)).find((session) => session.sid === sid);
-    if (living !== undefined) await this.#end(living, reason);
+    const active = (await this.#sessions.list(subject)).find((session) => session.sid === sid);
+    if (active !== undefined) await this.#end(active, reason);
     else
       this.#onPendingLogouts(await this.#sessions.end({ sessionId: `${shardOfPerson(subject)}.${sid}`, subject, sid }));
   }
 
-  /** The living ones among the person's newest sessions, the newest first. @param most the most sessions that are read */
+  /** The active ones among the person's newest sessions, the newest first. @param most the most sessions that are read */
   async list({ session: { subject } }: SignedIn, most: number): Promise<readonly Session[]> {
     const sessions = await this.#sessions.list(subject, most);
     return sessions.toSorted((one, other) => other.authTime - one.authTime);

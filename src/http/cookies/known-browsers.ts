@@ -54,7 +54,7 @@ export class KnownBrowsers {
 
   /**
    * The last sign-in of this person at this browser within 400 days; undefined where there is none, or where the
-   * person's credential is another one since. The caller judges watermarks.
+   * person's credential is another one since. The caller compares watermarks.
    * @param person undefined for a name without a person: the cookie is opened all the same, which takes as long
    */
   find(request: FastifyRequest, person: NamedPerson | undefined): KnownPerson | undefined {

@@ -15,7 +15,7 @@ const LIFETIME_SECONDS = 600;
 /** Of one cookie; browsers keep 4 096 bytes with name and attributes. */
 const PART_CHARACTERS = 3500;
 const PARTS_MAX = 2;
-/** Of all departures of a browser: servers and proxies refuse longer headers. */
+/** Of all pending sign-ins of a browser: servers and proxies refuse longer headers. */
 const CHARACTERS_MAX = PARTS_MAX * PART_CHARACTERS;
 const SIGN_INS_MAX = 4;
 /** What is sealed is ours, and no longer than the request that it holds. */
@@ -23,13 +23,13 @@ const INFLATED_MAX = 64 * 1024;
 /** The begin of a state in the name of its cookie. */
 const TAG = /^[A-Za-z0-9_-]{8}/;
 
-/** A browser that is away. */
+/** What the cookies of one pending sign-in seal. */
 export interface SealedSignIn {
   readonly destination: Destination;
   /** The name, the uid and the issuer of the provider. */
   readonly provider: { readonly name: string; readonly uid: string; readonly issuer: string };
   readonly pending: PendingSignIn;
-  /** When it left, epoch milliseconds. */
+  /** When the browser left, epoch milliseconds. */
   readonly leftAt: number;
 }
 
@@ -62,19 +62,19 @@ export class PendingSignIns {
   }
 
   /**
-   * Keeps a departure; the oldest ones of the browser go where there are too many.
+   * Keeps a pending sign-in; the oldest ones of the browser are removed where there are too many.
    * @param browser the value of the cookie that identifies the browser
    * @throws OAuthError invalid_request, `request_too_long_for_upstream`
    */
-  keep({ request, reply }: Answering, browser: string, away: Omit<SealedSignIn, 'leftAt'>): void {
-    const whole: SealedSignIn = { ...away, leftAt: this.#clock.now() };
+  keep({ request, reply }: Answering, browser: string, sent: Omit<SealedSignIn, 'leftAt'>): void {
+    const whole: SealedSignIn = { ...sent, leftAt: this.#clock.now() };
     const sealed = this.#texts.sealBytes(deflateRawSync(JSON.stringify(whole)), bindingTo(browser));
     if (sealed.length > CHARACTERS_MAX) {
       const reason = 'request_too_long_for_upstream';
       throw new OAuthError('invalid_request', 'The authorization request is too long.', { reason });
     }
     this.#makeRoom({ request, reply }, sealed.length);
-    const tag = tagOf(away.pending.state);
+    const tag = tagOf(sent.pending.state);
     for (let part = 0; part * PART_CHARACTERS < sealed.length; part += 1) {
       const value = sealed.slice(part * PART_CHARACTERS, (part + 1) * PART_CHARACTERS);
       reply.setCookie(this.#partName(tag, part), value, { ...this.#attributes, maxAge: LIFETIME_SECONDS });
@@ -82,7 +82,7 @@ export class PendingSignIns {
   }
 
   /**
-   * The departure that a callback ends, with its cookies cleared: it ends once.
+   * The pending sign-in that a callback completes, with its cookies cleared: it completes once.
    * @param state as it came back
    * @returns undefined where this browser has none of this state, or it is too old
    */
@@ -94,9 +94,9 @@ export class PendingSignIns {
     if (sealed === '') return undefined;
     const bytes = this.#texts.openBytes(sealed, bindingTo(browser));
     if (bytes === undefined) return undefined;
-    const away = JSON.parse(inflateRawSync(bytes, { maxOutputLength: INFLATED_MAX }).toString()) as SealedSignIn;
-    const isYoung = this.#clock.now() < away.leftAt + LIFETIME_SECONDS * 1000;
-    return isYoung && away.pending.state === state ? away : undefined;
+    const kept = JSON.parse(inflateRawSync(bytes, { maxOutputLength: INFLATED_MAX }).toString()) as SealedSignIn;
+    const isYoung = this.#clock.now() < kept.leftAt + LIFETIME_SECONDS * 1000;
+    return isYoung && kept.pending.state === state ? kept : undefined;
   }
 
   /** Browsers send the cookies of one path in the order of their creation (RFC 6265 §5.4). */

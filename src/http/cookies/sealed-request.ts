@@ -37,7 +37,7 @@ export interface Opened {
   readonly refused: RefusedForm | undefined;
   /** Epoch milliseconds. */
   readonly sealedAt: number;
-  /** Whether it is over: good for no more than to name where the sign-in led. */
+  /** An expired one only names where the sign-in led. */
   readonly isExpired: boolean;
 }
 
@@ -66,7 +66,7 @@ export class SealedRequests {
   }
 
   /**
-   * The destination as one text, good for ten minutes and for one browser.
+   * The destination as one text, valid for ten minutes and for one browser.
    * @param browser the value of the cookie that this browser got with the page
    * @param refused for the address of a page that shows it
    */

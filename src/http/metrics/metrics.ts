@@ -15,7 +15,7 @@ export interface StoreProbe {
 
 export interface MetricSources {
   readonly clients: () => number;
-  /** Undefined where the process judges no manifests. */
+  /** Undefined where the process validates no manifests. */
   readonly refusedClients?: (() => number) | undefined;
   readonly logDropped: () => number;
   readonly processMetrics: boolean;
@@ -27,7 +27,7 @@ export interface MetricSources {
   readonly watches?: WatchCounters | undefined;
   /** Reads of the issuer of ServiceAccount tokens, by outcome; undefined where the process reads none. */
   readonly clusterIssuerReads?: (() => ReadonlyMap<string, number>) | undefined;
-  /** Whether the users file counts as a whole as it is now; undefined where there is none. */
+  /** Whether the users file applies as a whole as it is now; undefined where there is none. */
   readonly usersReloaded?: (() => boolean) | undefined;
   /** How many Secrets with users have a fault; undefined without a cluster. */
   readonly faultyUsersSecrets?: (() => number) | undefined;
@@ -102,7 +102,7 @@ export class Metrics {
     registry: this.#registry,
   });
 
-  /** Judging all manifests and building the registry that is served then. */
+  /** The validation of all manifests, and building the registry that is served then. */
   readonly registrySwap = new Histogram({
     name: 'grantry_registry_swap_duration_seconds',
     help: 'Time from a change of the manifests to the registry that serves it.',

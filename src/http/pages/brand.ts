@@ -1,4 +1,4 @@
-// The brand that pages show: that of the operators, or that of grantry. A logo is judged by its content: what browsers could
+// The brand that pages show: that of the operators, or that of grantry. A logo is validated by its content: what browsers could
 // not show is found when the server starts.
 
 import { type PageAsset, pageAsset, STYLESHEET } from './page-assets.ts';

@@ -97,7 +97,7 @@ export const ENGLISH: Texts = {
       profile: 'See your name and profile',
       email: 'See your email address',
       groups: 'See which groups you are in',
-      offline_access: 'Keep access while you are away',
+      offline_access: 'Keep access while you are signed out',
     },
   },
   logout: {

@@ -27,7 +27,7 @@ export interface RequestFacts {
 export interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  /** The query of a GET or the form body of a POST, strictly parsed; the handler judges duplicates. */
+  /** The query of a GET or the form body of a POST, strictly parsed; the handler rejects duplicates. */
   readonly parameters: Parameters;
   /** The IP address of the peer, or the one that the trusted proxies report. */
   readonly address: string;

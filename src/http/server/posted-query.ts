@@ -31,7 +31,7 @@ export function postedParameters({ endpoint, isPostedQuery }: PostedQuery, reque
   return parameters;
 }
 
-/** The redirect. Its parameters are encoded again, doubled ones stay doubled: the GET judges them. */
+/** The redirect. Its parameters are encoded again, doubled ones stay doubled: the GET rejects them. */
 export function redirectToGet({ endpoint }: PostedQuery): Handler {
   return async ({ reply, parameters, log }) => {
     rejectCredentials(parameters);

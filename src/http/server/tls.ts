@@ -21,7 +21,7 @@ const SUITES = [
 ];
 
 /**
- * Options of a server that asks for a client certificate and accepts any, or none: what it is worth is judged in each
+ * Options of a server that asks for a client certificate and accepts any, or none: the certificate is verified in each
  * request. There is no `ca`: a handshake that names authorities makes some clients keep a self-signed certificate back.
  */
 export function mutualTlsSettings(own: ServerCertificate): TlsSettings {

@@ -1,4 +1,4 @@
-// GET /authorize (RFC 6749 §4.1.1): judges the request. The answer is the login page without a session that will do, a
+// GET /authorize (RFC 6749 §4.1.1): validates the request. The answer is the login page without a session that will do, a
 // redirect to the consent page where consent is needed, and a redirect to the client with a code otherwise. A silent
 // request (OpenID Connect Core §3.1.2.1) gets an error in place of a page.
 
@@ -14,7 +14,7 @@ import { sendLoginPage } from './login-step.ts';
 import { refuseAtClient, refuseUnseen } from './refusal-at-client.ts';
 import { refusePerson } from './refused-person.ts';
 import { accepted, answerFaultsAtClient, isOutdated, openInteraction, type SignInFlow } from './sign-in-flow.ts';
-import { depart, onlyProvider } from './upstream-sign-in.ts';
+import { onlyProvider, startSignIn } from './upstream-sign-in.ts';
 
 /** The authorization endpoint. HEAD must never issue anything: 405. */
 export function authorizeEndpoint(flow: SignInFlow): Endpoint {
@@ -36,18 +36,18 @@ function hasOpenid(form: Parameters): boolean {
 
 async function authorize(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply, parameters, log } = exchange;
-  const judged = flow.authorization.check(parameters, flow.registry.current);
-  if (judged.kind === 'refused' && judged.reason === 'redirect_uri_mismatch' && judged.clientId !== undefined) {
-    flow.onRedirectMismatch(judged.clientId);
+  const checked = flow.authorization.check(parameters, flow.registry.current);
+  if (checked.kind === 'refused' && checked.reason === 'redirect_uri_mismatch' && checked.clientId !== undefined) {
+    flow.onRedirectMismatch(checked.clientId);
   }
-  if (judged.kind === 'redirect') {
-    flow.metrics.tokenErrors.inc({ endpoint: 'authorize', error: judged.error, reason: judged.reason });
-    if (!redirectsBeforeSignIn(request, judged) && (await flow.sessions.current(request)) === undefined) {
-      sendErrorLink(flow, exchange, judged);
+  if (checked.kind === 'redirect') {
+    flow.metrics.tokenErrors.inc({ endpoint: 'authorize', error: checked.error, reason: checked.reason });
+    if (!redirectsBeforeSignIn(request, checked) && (await flow.sessions.current(request)) === undefined) {
+      sendErrorLink(flow, exchange, checked);
       return;
     }
   }
-  const check = accepted(judged, exchange, 302);
+  const check = accepted(checked, exchange, 302);
   if (!check) return;
   if (redirectsBeforeSignIn(request, check.client)) answerFaultsAtClient(flow, exchange, check);
 
@@ -89,6 +89,6 @@ async function askToSignIn(
     return;
   }
   const only = goal.selectsAccount || asksForSignIn(goal.request) ? undefined : onlyProvider(flow, goal);
-  if (only !== undefined) return await depart(flow, exchange, goal, only);
+  if (only !== undefined) return await startSignIn(flow, exchange, goal, only);
   sendLoginPage(flow, exchange, goal);
 }

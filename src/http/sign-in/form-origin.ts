@@ -5,7 +5,7 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Judges the origin of a form post. Under this server's `Referrer-Policy: no-referrer` browsers send `Origin: null`,
+ * Checks the origin of a form post. Under this server's `Referrer-Policy: no-referrer` browsers send `Origin: null`,
  * and Sec-Fetch-Site then names the relation of the page. Without either header the csrf value alone decides.
  * @param origin the issuer's origin
  */

@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 const GUESSES_PER_NAME_AND_NETWORK = 5;
 const GUESSES_PER_NAME_AND_NETWORK_IN_AN_HOUR = 20;
 const GUESSES_PER_NETWORK = 30;
-/** Above it only known browsers are judged. */
+/** Above it only the passwords of known browsers are verified. */
 const GUESSES_PER_NAME_IN_AN_HOUR = 100;
 /** The most of these that one network may use up at one replica, however large it is. */
 const MOST_OF_A_NETWORK = 80;
@@ -35,14 +35,14 @@ export interface LoginAttempt {
   readonly knownBrowser: { readonly id: string; readonly subject: string } | undefined;
 }
 
-/** The limits before and after a password is judged. */
+/** The limits before and after a password is verified. */
 export interface LoginLimiter {
   /**
-   * Counts an attempt before its password is judged, so that parallel guesses are not free.
-   * @returns whole seconds to wait; 0 when the attempt may be judged
+   * Counts an attempt before its password is verified, so that parallel guesses are not free.
+   * @returns whole seconds to wait; 0 when the password may be verified
    */
   begin(attempt: LoginAttempt): Promise<number>;
-  /** Undoes the count: the password was right, or it was not judged. */
+  /** Undoes the count: the password was right, or it was not verified. */
   refund(attempt: LoginAttempt): Promise<void>;
   /**
    * Counts a right password, from any address.
@@ -50,8 +50,8 @@ export interface LoginLimiter {
    */
   signedIn(subject: string): Promise<number>;
   /**
-   * Counts the return of a browser from an identity provider before the answer is judged: a made-up one costs a call.
-   * @returns whole seconds to wait; 0 when the answer may be judged
+   * Counts the return of a browser from an identity provider before the answer is verified: a made-up one costs a call.
+   * @returns whole seconds to wait; 0 when the answer may be verified
    */
   beginCallback(address: string): Promise<number>;
   /** Undoes the count: the answer was the provider's. */
@@ -167,7 +167,7 @@ export class LoginLimit implements LoginLimiter {
       isCounted = wait === 0;
       return wait;
     } finally {
-      // What is not judged is no guess: a network above its share must not use up the name's, nor a store that fails.
+      // A password that is not verified is no guess: a network above its share must not use up the name's, nor a store that fails.
       if (!isCounted && ofName !== undefined) await this.#store.refund(ofName).catch(() => undefined);
     }
   }

@@ -50,12 +50,12 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const person = username === '' || password === '' ? undefined : await flow.owners.lookUp(username);
   const knownBrowser = await findKnownBrowser(flow, exchange, person, client?.uid);
   const attempt = { username, password, address, knownBrowser };
-  const judgement = await judge(flow, attempt);
-  if (judgement.owner === undefined) return refuse(flow, exchange, goal, { ...judgement, attempt, person });
+  const check = await checkPassword(flow, attempt);
+  if (check.owner === undefined) return refuse(flow, exchange, goal, { ...check, attempt, person });
 
   // 3. A session under a new id
   const answered = await answerSignedIn(flow, exchange, goal, {
-    owner: judgement.owner,
+    owner: check.owner,
     onSession: (authTime) => {
       if (person) flow.knownBrowsers.remember(exchange, person, authTime);
     },
@@ -87,10 +87,12 @@ async function findKnownBrowser(
   return (await isOutdated(flow, known, clientUid)) ? undefined : known;
 }
 
-type Judgement = { readonly owner: ResourceOwner } | { readonly owner: undefined; readonly problem: PasswordProblem };
+type PasswordCheck =
+  | { readonly owner: ResourceOwner }
+  | { readonly owner: undefined; readonly problem: PasswordProblem };
 
-/** Limits first, then the password: a wrong one stays counted, one that could not be judged does not. */
-async function judge({ loginLimit, owners }: SignInFlow, attempt: Attempt): Promise<Judgement> {
+/** Limits first, then the password: a wrong one stays counted, one that could not be verified does not. */
+async function checkPassword({ loginLimit, owners }: SignInFlow, attempt: Attempt): Promise<PasswordCheck> {
   const { username, password } = attempt;
   if (username === '' || password === '') {
     const problem = { kind: 'missing', username: username === '', password: password === '' } as const;

@@ -1,6 +1,6 @@
 // GET /logout (OpenID Connect RP-Initiated Logout 1.0): ends the session of the person at once where the client proves by
 // an ID token that it means this person, else after a question. POST /logout/confirm answers the question. No answer
-// waits for what the end owes to clients.
+// waits for the logouts of clients that the end makes pending.
 
 import { answerLogout, LOGOUT_PARAMETERS, type LogoutRequest, validateLogout } from '../../oauth/endpoints/logout.ts';
 import { readUiLocales } from '../../oauth/endpoints/ui-locales.ts';
@@ -50,32 +50,32 @@ export function logoutConfirmEndpoint(flow: SignInFlow): Endpoint {
 async function logout(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply } = exchange;
   const signedIn = await flow.sessions.current(request);
-  const judged = validateOrAsk(flow, exchange, signedIn);
-  if (judged === undefined) return;
-  switch (answerLogout(judged, signedIn?.session)) {
+  const logoutRequest = validateOrAsk(flow, exchange, signedIn);
+  if (logoutRequest === undefined) return;
+  switch (answerLogout(logoutRequest, signedIn?.session)) {
     case 'ask':
-      if (signedIn !== undefined) ask(flow, exchange, { signedIn, location: judged.location });
+      if (signedIn !== undefined) ask(flow, exchange, { signedIn, location: logoutRequest.location });
       return;
     case 'end':
       if (signedIn !== undefined) await flow.sessions.end(reply, signedIn, REASON);
       break;
     case 'end_hinted':
-      if (judged.hint !== undefined) await flow.sessions.endLogin(judged.hint, REASON);
+      if (logoutRequest.hint !== undefined) await flow.sessions.endLogin(logoutRequest.hint, REASON);
       break;
     case 'nothing':
       break;
   }
-  leave(flow, exchange, { judged, signedIn, status: 302 });
+  leave(flow, exchange, { logoutRequest, signedIn, status: 302 });
 }
 
-/** What cannot be answered is asked of a person with a session all the same, without the redirect (RP-Initiated Logout 1.0 §4). */
+/** A person with a session is asked also where the request is refused, without the redirect (RP-Initiated Logout 1.0 §4). */
 function validateOrAsk(
   flow: SignInFlow,
   exchange: Exchange,
   signedIn: SignedIn | undefined,
 ): LogoutRequest | undefined {
   try {
-    return judge(flow, exchange);
+    return validate(flow, exchange);
   } catch (error) {
     if (signedIn === undefined || !(error instanceof OAuthError)) throw error;
     ask(flow, exchange, { signedIn, refusal: error });
@@ -86,7 +86,7 @@ function validateOrAsk(
 async function confirm(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, reply, parameters } = exchange;
   requireOwnForm(flow, request);
-  const judged = judge(flow, exchange);
+  const logoutRequest = validate(flow, exchange);
   const signedIn = await flow.sessions.current(request);
   if (signedIn !== undefined) {
     if (!flow.formTokens.check(parameters.get('csrf'), signedIn.cookie, subjectOfForm(sentAgain(parameters)))) {
@@ -94,13 +94,13 @@ async function confirm(flow: SignInFlow, exchange: Exchange): Promise<void> {
     }
     await flow.sessions.end(reply, signedIn, REASON);
   }
-  leave(flow, exchange, { judged, signedIn, status: 303 });
+  leave(flow, exchange, { logoutRequest, signedIn, status: 303 });
 }
 
-function judge({ issuer, registry }: SignInFlow, { parameters, log }: Exchange): LogoutRequest {
-  const judged = validateLogout(parameters, { issuer, registry: registry.current });
-  if (judged.client !== undefined) log.clientId = judged.client.clientId;
-  return judged;
+function validate({ issuer, registry }: SignInFlow, { parameters, log }: Exchange): LogoutRequest {
+  const logoutRequest = validateLogout(parameters, { issuer, registry: registry.current });
+  if (logoutRequest.client !== undefined) log.clientId = logoutRequest.client.clientId;
+  return logoutRequest;
 }
 
 interface Question {
@@ -131,7 +131,7 @@ function ask(flow: SignInFlow, exchange: Exchange, { signedIn, location, refusal
 }
 
 interface Leaving {
-  readonly judged: LogoutRequest;
+  readonly logoutRequest: LogoutRequest;
   /** The person whose session has ended now. */
   readonly signedIn: SignedIn | undefined;
   readonly status: 302 | 303;
@@ -141,8 +141,8 @@ interface Leaving {
  * The browser goes where the request says, or sees that the person is signed out. Without a session nothing shows that a person
  * asked for it, and a hint is any tenant's own: a client that only the baseline admitted gets a link (docs/adr/0032).
  */
-function leave(flow: SignInFlow, exchange: Exchange, { judged, signedIn, status }: Leaving): void {
-  const { client, location } = judged;
+function leave(flow: SignInFlow, exchange: Exchange, { logoutRequest, signedIn, status }: Leaving): void {
+  const { client, location } = logoutRequest;
   const isLinkOnly = signedIn === undefined && client !== undefined && !redirectsBeforeSignIn(exchange.request, client);
   if (location === undefined || isLinkOnly) {
     sendSignedOut(flow, exchange, location);
@@ -169,7 +169,7 @@ function sentAgain(parameters: Parameters): SentAgain {
   });
 }
 
-/** The form is good for these parameters only. */
+/** The form is valid for these parameters only. */
 function subjectOfForm(parameters: SentAgain): string {
   return JSON.stringify(['logout', ...parameters]);
 }

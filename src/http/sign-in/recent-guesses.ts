@@ -46,7 +46,7 @@ export class RecentGuesses {
     return this.#byKey.size;
   }
 
-  /** Removes the latest guess: it was right, or it was not judged. */
+  /** Removes the latest guess: it was right, or it was not verified. */
   refund(key: string): void {
     const digest = digestOf(key);
     const times = this.#byKey.get(digest)?.slice(0, -1) ?? [];

@@ -19,8 +19,8 @@ export function refusePerson(
   const reason = 'person_not_permitted';
   if (isSilent(goal.request)) refuseAtClient(flow, exchange, goal, reason);
   else {
-    const vouching = provider && (flow.sources.provider(provider.name)?.displayName ?? provider.name);
-    const problem = { kind: 'notForPerson', username, provider: vouching } as const;
+    const asserting = provider && (flow.sources.provider(provider.name)?.displayName ?? provider.name);
+    const problem = { kind: 'notForPerson', username, provider: asserting } as const;
     sendLoginPage(flow, exchange, goal, { username: '', problem });
   }
   const { clientId } = goal.client;

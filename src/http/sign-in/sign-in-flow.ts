@@ -92,7 +92,7 @@ export function accepted(
 }
 
 /**
- * Judges a request again that was accepted before. A refusal, because the client changed meanwhile, is counted under
+ * Validates an accepted request again. A refusal, because the client changed meanwhile, is counted under
  * the endpoint that found it.
  * @returns as {@link accepted} @throws as it
  */

@@ -30,19 +30,19 @@ export function upstreamCallbackEndpoint(flow: SignInFlow): Endpoint {
 
 async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const { request, address } = exchange;
-  // 1. The provider, and the departure of this browser that this is the return of: until here no call leaves the server
+  // 1. The provider, and the pending sign-in of this browser that this callback completes: until here no call leaves the server
   const provider = servedProvider(flow, exchange);
-  const away = takeAway(flow, exchange, provider);
+  const sealed = takePending(flow, exchange, provider);
 
   // 2. Limits, and the client as it is now
   const seconds = await flow.loginLimit.beginCallback(address);
-  const goal = goalOf(flow, exchange, away.destination);
+  const goal = goalOf(flow, exchange, sealed.destination);
   if (goal === undefined) return;
   if (seconds > 0) return refuse(flow, exchange, goal, { problem: { kind: 'tooMany', seconds }, provider });
 
   // 3. What the provider says
   const returned = {
-    pending: away.pending,
+    pending: sealed.pending,
     callbackUrl: callbackUrl(flow, provider.name),
     parameters: new URL(request.url, flow.issuer).searchParams,
   };
@@ -51,7 +51,7 @@ async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const isBelieved = answer.outcome !== 'invalid' && answer.outcome !== 'unavailable';
   if (isBelieved) await flow.loginLimit.refundCallback(address);
   if (answer.outcome !== 'asserted') return refuse(flow, exchange, goal, refusalOf(answer, provider));
-  if (goal.kind === 'accepted' && !isFresh(goal, answer.person, away)) {
+  if (goal.kind === 'accepted' && !isFresh(goal, answer.person, sealed)) {
     return refuseUnseen(flow, exchange, goal, 'sign_in_needed');
   }
   await welcome(flow, exchange, goal, { person: answer.person, provider });
@@ -61,18 +61,18 @@ function unreached({ sources }: SignInFlow, { name }: IdentityProvider): SourceA
   return { outcome: 'unavailable', detail: sources.faultOf(name) };
 }
 
-/** @throws OAuthError as {@link startAgain}; the cookies of the departure are cleared in each case */
-function takeAway(flow: SignInFlow, exchange: Exchange, provider: IdentityProvider): SealedSignIn {
+/** @throws OAuthError as {@link startAgain}; the cookies of the pending sign-in are cleared in each case */
+function takePending(flow: SignInFlow, exchange: Exchange, provider: IdentityProvider): SealedSignIn {
   const { request, parameters } = exchange;
   const browser = flow.sessions.browser(request);
   const [state, ...others] = parameters.all('state');
-  const away = browser && state !== undefined && flow.pendingSignIns.take(exchange, browser, state);
+  const sealed = browser && state !== undefined && flow.pendingSignIns.take(exchange, browser, state);
   const isDoubled = others.length > 0 || ['code', 'iss', 'error'].some((name) => parameters.all(name).length > 1);
-  if (!away || isDoubled) throw startAgain('interaction_upstream_unknown');
-  const { name, uid, issuer } = away.provider;
+  if (!sealed || isDoubled) throw startAgain('interaction_upstream_unknown');
+  const { name, uid, issuer } = sealed.provider;
   const isOfProvider = name === provider.name && uid === provider.uid && issuer === issuerOf(provider);
   if (!isOfProvider) throw startAgain('interaction_upstream_unknown');
-  return away;
+  return sealed;
 }
 
 /** Whether the person has signed in at the provider as lately as the client asks; a provider that does not say has not. */
@@ -86,7 +86,7 @@ function isFresh(
   return oldest === false || (authTime !== undefined && authTime >= oldest - CLOCK_TOLERANCE);
 }
 
-interface Vouched {
+interface Welcomed {
   readonly person: AssertedPerson;
   readonly provider: IdentityProvider;
 }
@@ -96,17 +96,17 @@ async function welcome(
   flow: SignInFlow,
   exchange: Exchange,
   goal: SignInGoal,
-  { person, provider }: Vouched,
+  { person, provider }: Welcomed,
 ): Promise<void> {
   const { sources, loginLimit } = flow;
   const seconds = await loginLimit.signedIn(person.subject);
   if (seconds > 0) return refuse(flow, exchange, goal, { problem: { kind: 'tooMany', seconds }, provider, person });
-  const noted = await sources.remember(person, provider);
-  if (noted === undefined) {
+  const recorded = await sources.remember(person, provider);
+  if (recorded === undefined) {
     const refused = { outcome: 'refused', reason: 'person_not_permitted', username: person.username } as const;
     return refuse(flow, exchange, goal, { ...refusalOf(refused, provider), person });
   }
-  const { subject, username, displayName = username } = noted;
+  const { subject, username, displayName = username } = recorded;
   const owner = { subject, username, displayName, credential: undefined };
   const upstream = { provider: provider.name, upstreamAuthTime: person.authTime };
   await answerSignedIn(flow, exchange, goal, { owner, upstream });

@@ -29,7 +29,7 @@ async function leave(flow: SignInFlow, exchange: Exchange): Promise<void> {
   const goal = openLoginForm(flow, exchange);
   if (goal === undefined) return;
   if (!isOpenFor(goal, provider.name)) return refuseSource(flow, exchange, goal);
-  await depart(flow, exchange, goal, provider);
+  await startSignIn(flow, exchange, goal, provider);
 }
 
 /**
@@ -54,15 +54,15 @@ export function onlyProvider(flow: SignInFlow, goal: SignInGoal): IdentityProvid
  * Sends the browser to a provider, and keeps what has to come back in a cookie.
  * @throws OAuthError invalid_request, `request_too_long_for_upstream`
  */
-export async function depart(
+export async function startSignIn(
   flow: SignInFlow,
   exchange: Exchange,
   goal: SignInGoal,
   provider: IdentityProvider,
 ): Promise<void> {
   const { request, reply, log } = exchange;
-  const departure = await flow.sources.source(provider.name)?.begin(signInRequest(flow, goal, provider));
-  if (departure === undefined || departure === 'unavailable') {
+  const started = await flow.sources.source(provider.name)?.begin(signInRequest(flow, goal, provider));
+  if (started === undefined || started === 'unavailable') {
     const problem = { kind: 'unavailable', provider: provider.displayName } as const;
     const detail = flow.sources.faultOf(provider.name);
     if (detail !== undefined) log.detail = detail;
@@ -70,10 +70,10 @@ export async function depart(
     return;
   }
   const browser = flow.sessions.ensureBrowser(request, reply);
-  const { location, ...pending } = departure;
+  const { location, ...pending } = started;
   const { name, uid } = provider;
-  const away = { destination: destinationOf(goal), provider: { name, uid, issuer: issuerOf(provider) }, pending };
-  flow.pendingSignIns.keep(exchange, browser, away);
+  const sealed = { destination: destinationOf(goal), provider: { name, uid, issuer: issuerOf(provider) }, pending };
+  flow.pendingSignIns.keep(exchange, browser, sealed);
   log.outcome = 'left_for_provider';
   reply.redirect(location, request.method === 'POST' ? 303 : 302);
 }

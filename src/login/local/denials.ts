@@ -1,4 +1,4 @@
-// What counts of a list of users with a fault: what can be read of it and takes away.
+// The valid part of a list of users with a fault: the denials that can be read of it.
 
 import { type Document, isMap, isScalar, isSeq } from 'yaml';
 import type { Block } from '../blocks.ts';
@@ -6,7 +6,7 @@ import type { Denials } from './local-users.ts';
 import { BLOCK_FIELDS, isOfBlock, localUser } from './user-entry.ts';
 import { usernameSchema } from './username.ts';
 
-/** What counts of a list with a fault, by the entries that can be read: each is read by itself, and as little as possible. */
+/** The denials of a list with a fault, by the entries that can be read: each is read by itself, and as little as possible. */
 export function denialsOf({ contents }: Document): Denials {
   if (!isSeq(contents)) return {};
   const disabled = new Set<string>();

@@ -22,7 +22,7 @@ export interface LocalUser {
   readonly revokeTokensBefore?: number | undefined;
 }
 
-/** What counts of a `users.yaml` with a fault: it can take away only. Absent members change no user. */
+/** The valid part of a `users.yaml` with a fault: it can only withdraw access. Absent members change no user. */
 export interface Denials {
   /** The usernames of entries that disable them, whatever else is wrong. */
   readonly disabled?: ReadonlySet<string>;
@@ -45,7 +45,7 @@ export interface Reserved {
 interface FaultyUsers {
   /** The place of the first fault in the list, such as `[1, 'passwordHash']`. Default: the whole list. */
   readonly path?: readonly PropertyKey[] | undefined;
-  /** Default: nothing of the file counts. */
+  /** Default: nothing of the file applies. */
   readonly denials?: Denials;
 }
 
@@ -95,7 +95,7 @@ function entryOf(user: LocalUser): Entry {
     subject,
     credential,
     named: { subject, credential: user.disabled ? undefined : credential },
-    // The file vouches for the addresses in it.
+    // The file asserts the addresses in it.
     person: { subject, username, displayName, email, groups: [...new Set(groups)] },
   };
 }
@@ -135,7 +135,7 @@ export interface LocalUsersOptions {
 /** The local users as resource owners of the protocol. */
 export class LocalUsers implements People {
   readonly #clock: Clock;
-  readonly #judge: PasswordVerifier;
+  readonly #verifier: PasswordVerifier;
   #users: readonly LocalUser[];
   #isWhole = true;
   #outdated: ReadonlySet<string> = new Set();
@@ -144,7 +144,7 @@ export class LocalUsers implements People {
 
   constructor({ users, clock, hashing = { concurrent: 2, waiting: 100 } }: LocalUsersOptions) {
     this.#clock = clock;
-    this.#judge = new PasswordVerifier(hashing);
+    this.#verifier = new PasswordVerifier(hashing);
     this.#users = users;
     this.#directory = directoryOf(users);
   }
@@ -170,7 +170,7 @@ export class LocalUsers implements People {
     return this.#isWhole;
   }
 
-  /** Whether a user is as its list has it now: of a list with a fault an older reading counts. */
+  /** Whether a user is as its list has it now: of a list with a fault an older reading applies. */
   isCurrent(subject: string): boolean {
     return !this.#outdated.has(subject);
   }
@@ -192,10 +192,10 @@ export class LocalUsers implements People {
     const name = username.normalize('NFC');
     const person = this.#enabled(name);
     if (!person) {
-      await this.#judge.wasteWork(password, this.#hashLike(name));
+      await this.#verifier.wasteWork(password, this.#hashLike(name));
       return undefined;
     }
-    const right = await this.#judge.matches(password, person.user.passwordHash);
+    const right = await this.#verifier.matches(password, person.user.passwordHash);
     // The file may have changed while the password was verified.
     const still = this.#enabled(name)?.credential === person.credential;
     if (!right || !still) return undefined;

@@ -28,7 +28,7 @@ const OUT_OF_SHAPE = [
 
 /**
  * The document of a text that holds no costly construct.
- * @throws UsersFileError for a text that is no YAML, or too costly to be read: nothing of it counts
+ * @throws UsersFileError for a text that is no YAML, or too costly to be read: nothing of it applies
  */
 export function parseYaml(source: string): Document.Parsed {
   if (Buffer.byteLength(source) > MAX_BYTES) throw new UsersFileError(`users: is larger than ${MAX_BYTES} bytes`);

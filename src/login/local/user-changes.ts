@@ -1,5 +1,5 @@
 // Ends what a person holds when the entry in the list of users changes: a new password hash, disabled, absent for an
-// hour. The list is compared with the credentials that the store has noted, at start, at each change and each minute, so
+// hour. The list is compared with the credentials that the store has recorded, at start, at each change and each minute, so
 // no restart and no second replica misses a change or repeats one.
 
 import type { UserStore } from '../../oauth/ports/login-stores.ts';
@@ -9,7 +9,7 @@ import type { LocalUsers } from './local-users.ts';
 /** How often what is left to do is tried, and how often all is compared; milliseconds. */
 const RETRY = 5000;
 const COMPARISON = 60_000;
-/** Users settled at a time: they must not use up the capacity of the store for all requests. */
+/** Users recorded at a time: they must not use up the capacity of the store for all requests. */
 const BATCH = 50;
 
 /** What a person lost, and why. */
@@ -23,8 +23,8 @@ export interface UserChangesOptions {
   readonly store: UserStore;
   readonly clock: Clock;
   /**
-   * How long the list of this process may be older than that of another, milliseconds. A noted credential that this
-   * process has never had counts as newer for so long, and as long as the list of the user cannot be read or has a fault.
+   * How long the list of this process may be older than that of another, milliseconds. A recorded credential that
+   * this process has never had is taken for newer for so long, and as long as the list of the user cannot be read or has a fault.
    */
   readonly lag: number;
   /** Epoch milliseconds up to which this process has missed no change of the lists. Default: now. */
@@ -35,12 +35,12 @@ export interface UserChangesOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Settles the list of users with the store until the two agree. */
+/** Records the list of users in the store until the two agree. */
 export class UserChanges {
   readonly #options: UserChangesOptions;
-  /** By subject, the credentials that this process has had: a noted one among them is older than the present one. */
+  /** By subject, the credentials that this process has had: a recorded one among them is older than the present one. */
   readonly #former = new Map<string, Set<string>>();
-  /** By subject, since when a credential differs from a noted one that may be newer; epoch milliseconds. */
+  /** By subject, since when a credential differs from a recorded one that may be newer; epoch milliseconds. */
   readonly #differing = new Map<string, { readonly credential: string; readonly since: number }>();
   #running: Promise<void> | undefined;
   #isPending = false;
@@ -80,15 +80,15 @@ export class UserChanges {
     this.#comparedAt = clock.now();
     this.#isPending = true;
     try {
-      const noted = await store.list();
+      const recorded = await store.list();
       const { credentials } = users;
       const present = [...credentials].flatMap(([subject, credential]) => {
-        const { credential: former, isAbsent = false } = noted.get(subject) ?? {};
-        const isSettled = former === credential && !isAbsent;
-        const isDue = this.#isNewer(subject, credential, former) && !isSettled;
-        return isDue ? [() => this.#settle(subject, credential, former)] : [];
+        const { credential: former, isAbsent = false } = recorded.get(subject) ?? {};
+        const isRecorded = former === credential && !isAbsent;
+        const isDue = this.#isNewer(subject, credential, former) && !isRecorded;
+        return isDue ? [() => this.#record(subject, credential, former)] : [];
       });
-      const absent = users.isWhole ? [...noted.keys()].filter((subject) => !credentials.has(subject)) : [];
+      const absent = users.isWhole ? [...recorded.keys()].filter((subject) => !credentials.has(subject)) : [];
       await inBatches([...present, ...absent.map((subject) => () => this.#recordAbsence(subject))]);
       this.#isPending = this.#differing.size > 0;
     } catch (error) {
@@ -96,11 +96,11 @@ export class UserChanges {
     }
   }
 
-  /** Whether the credential of this process is newer than the noted one, as far as is known. */
-  #isNewer(subject: string, credential: string, noted: string | undefined): boolean {
+  /** Whether the credential of this process is newer than the recorded one, as far as is known. */
+  #isNewer(subject: string, credential: string, recorded: string | undefined): boolean {
     const former = this.#former.get(subject) ?? new Set();
     this.#former.set(subject, former.add(credential));
-    if (noted === undefined || former.has(noted)) {
+    if (recorded === undefined || former.has(recorded)) {
       this.#differing.delete(subject);
       return true;
     }
@@ -113,8 +113,8 @@ export class UserChanges {
     return users.isCurrent(subject) && now - (followedUntil?.() ?? now) <= lag && now - since >= lag;
   }
 
-  async #settle(subject: string, credential: string, noted: string | undefined): Promise<void> {
-    const outcome = await this.#options.store.record(subject, credential, noted);
+  async #record(subject: string, credential: string, recorded: string | undefined): Promise<void> {
+    const outcome = await this.#options.store.record(subject, credential, recorded);
     if (outcome === 'outdated') return;
     this.#differing.delete(subject);
     if (outcome === 'ended') this.#options.onEnded({ subject, reason: 'credential_changed' });

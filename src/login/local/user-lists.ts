@@ -1,5 +1,5 @@
-// Merges the lists that people come from into the local users and the blocks of now. A list with a fault keeps what it had,
-// less what can be read of it and takes away.
+// Merges the lists that people come from into the local users and the blocks of now. A list with a fault keeps its last
+// valid users, less the denials that can be read of it.
 
 import { type Block, Blocks } from '../blocks.ts';
 import {
@@ -12,10 +12,10 @@ import {
 } from './local-users.ts';
 import { isUser, type UserEntry } from './user-entry.ts';
 
-/** So many local users count in all, of the lists that come first. Blocks always count. */
+/** So many local users are served in all, of the lists that come first. Blocks always apply. */
 const USERS_MAX = 10_000;
 
-/** Which list counts of two that name one user: the older one, then the one whose name comes first. */
+/** Which list applies of two that name one user: the older one, then the one whose name comes first. */
 export interface ListRank {
   /** Epoch milliseconds. */
   readonly createdAt: number;
@@ -25,7 +25,7 @@ export interface ListRank {
 /** What the text of a list says: its entries, or what is wrong with it. */
 export type ListReading = readonly UserEntry[] | UsersFileError;
 
-/** A user of a list that does not count. */
+/** A user of a list that is not served. */
 export interface LeftOut {
   /** The place in the list. */
   readonly index: number;
@@ -38,7 +38,7 @@ export const WHY_LEFT_OUT: Readonly<Record<LeftOut['reason'], string>> = {
   too_many: `there are more than ${USERS_MAX} users in all`,
 };
 
-/** What counts of a list. */
+/** The valid part of a list. */
 export interface ListContent {
   readonly entries: readonly UserEntry[];
   /** Of a list with a fault, the names and ids that lists after it may not have. */
@@ -70,7 +70,7 @@ export class UserLists {
     this.blocks = blocks;
   }
 
-  /** Takes a new reading of a list. It counts from the next {@link merge} on. @param key of the list: another one is another list */
+  /** Takes a new reading of a list. It applies from the next {@link merge} on. @param key of the list: another one is another list */
   put(key: string, rank: ListRank, reading: ListReading): void {
     const { entries = [], isKnown = false } = this.#lists.get(key) ?? {};
     const isFaulty = reading instanceof UsersFileError;
@@ -83,7 +83,7 @@ export class UserLists {
     });
   }
 
-  /** Keeps what a list had that cannot be read now. It counts from the next {@link merge} on. @returns whether that is new */
+  /** Keeps what a list had that cannot be read now. It applies from the next {@link merge} on. @returns whether that is new */
   unreadable(key: string): boolean {
     const list = this.#lists.get(key);
     if (list === undefined || !list.isCurrent) return false;
@@ -96,7 +96,7 @@ export class UserLists {
     this.#lists.delete(key);
   }
 
-  /** Serves the lists as they are now, all at once. @returns the users that count */
+  /** Serves the lists as they are now, all at once. @returns the users that are served */
   merge(): readonly LocalUser[] {
     const lists = [...this.#lists].sort(([, a], [, b]) => byRank(a.rank, b.rank));
     const { users, blocks, leftOut, isWhole: isMergedWhole } = merged(lists.map(([, list]) => list));
@@ -108,7 +108,7 @@ export class UserLists {
     return users;
   }
 
-  /** By key, the first user of a list that does not count, as of the last {@link merge}. */
+  /** By key, the first user of a list that is not served, as of the last {@link merge}. */
   get leftOut(): ReadonlyMap<string, LeftOut> {
     return this.#leftOut;
   }
@@ -119,13 +119,13 @@ export interface MergedLists {
   /** Of two with one name or one `id` the first; a block of a local user is in the user. */
   readonly users: readonly LocalUser[];
   readonly blocks: readonly Block[];
-  /** By list, the first user of it that does not count, and is not the one that does. */
+  /** By list, the first user of it that is not served while a user of the same name is. */
   readonly leftOut: readonly (LeftOut | undefined)[];
   /** Whether no user is left out for a name in a list with a fault: that one may be gone from it as well. */
   readonly isWhole: boolean;
 }
 
-/** Merges lists. @param lists those that come first count before others */
+/** Merges lists. @param lists those that come first apply before others */
 export function merged(lists: readonly ListContent[]): MergedLists {
   const list = lists.flatMap(({ entries }) => entries).filter((entry) => !isUser(entry));
   const blocks = new Blocks(list);
@@ -158,7 +158,7 @@ export function merged(lists: readonly ListContent[]): MergedLists {
   return { users, blocks: list, leftOut, isWhole };
 }
 
-/** Orders lists: those that count before others come first. */
+/** Orders lists: those that apply before others come first. */
 export function byRank(a: ListRank, b: ListRank): number {
   if (a.createdAt !== b.createdAt) return a.createdAt - b.createdAt;
   return a.name < b.name ? -1 : 1;

@@ -12,7 +12,7 @@ const MAX_ENTRIES = 10_000;
 /**
  * The entries of a list: local users, and blocks, each at its place in the text.
  * @param source the text of the file, or the value that it stands for
- * @throws UsersFileError with what still counts of the file
+ * @throws UsersFileError with the valid part of the file
  */
 export function parseUsers(source: unknown): readonly UserEntry[] {
   const document = parseYaml(typeof source === 'string' ? source : (JSON.stringify(source) ?? ''));

@@ -93,7 +93,7 @@ export function completed(claims: Claims, userinfo: Claims, { claims: names }: P
  * @param isClaimedElsewhere whether another provider speaks for the addresses of a domain: here they are unverified,
  *   unless this one lists the domain as well
  */
-export function vouch(
+export function admitPerson(
   facts: Facts,
   provider: IdentityProvider,
   isClaimedElsewhere: (domain: string) => boolean,

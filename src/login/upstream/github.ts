@@ -3,7 +3,7 @@
 import type * as OpenidClient from 'openid-client';
 import type { Return, SignInRequest, SourceAnswer, StartedSignIn } from '../../oauth/ports/identity-source.ts';
 import type { GitHubProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
-import { addressIn, type Facts, isObject, nameIn, subjectOf, vouch } from './claims.ts';
+import { addressIn, admitPerson, type Facts, isObject, nameIn, subjectOf } from './claims.ts';
 import { type EndpointName, faultDetail, isCodeRefused } from './fault-detail.ts';
 import { answerOfError, answerOfFault, type Discovery, type Source, type SourceOptions } from './source.ts';
 import { UpstreamFetch } from './upstream-fetch.ts';
@@ -95,14 +95,14 @@ export class GitHubSource implements Source {
         pkceCodeVerifier: pending.codeVerifier,
         expectedState: pending.state,
       });
-      return await this.#judge(tokens.access_token);
+      return await this.#answerFor(tokens.access_token);
     } catch (fault) {
       if (error !== null && fault instanceof client.AuthorizationResponseError) return answerOfError(error);
       return answerOfFault(fault, this.#nameOf);
     }
   }
 
-  async #judge(token: string): Promise<SourceAnswer> {
+  async #answerFor(token: string): Promise<SourceAnswer> {
     const user = await this.#read('/user', token);
     const { id, login, name } = isObject(user) ? user : {};
     const username = nameIn(login);
@@ -119,7 +119,7 @@ export class GitHubSource implements Source {
       groups: [...organizations, ...(await this.#teams(token, organizations))],
       authTime: undefined,
     };
-    return vouch(facts, this.#provider, this.#isClaimedElsewhere);
+    return admitPerson(facts, this.#provider, this.#isClaimedElsewhere);
   }
 
   /** The logins of the listed organizations that the person is a member of: anyone may found one that is called `admins`. */

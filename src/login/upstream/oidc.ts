@@ -4,7 +4,7 @@
 import type * as OpenidClient from 'openid-client';
 import type { Return, SignInRequest, SourceAnswer, StartedSignIn } from '../../oauth/ports/identity-source.ts';
 import type { OidcProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
-import { type Claims, completed, factsOf, hasRequiredClaims, lacksMapped, vouch } from './claims.ts';
+import { admitPerson, type Claims, completed, factsOf, hasRequiredClaims, lacksMapped } from './claims.ts';
 import { type EndpointName, faultDetail, isCodeRefused } from './fault-detail.ts';
 import { answerOfError, answerOfFault, type Discovery, type Source, type SourceOptions } from './source.ts';
 import { isPermitted, UpstreamFetch } from './upstream-fetch.ts';
@@ -115,7 +115,7 @@ export class OidcSource implements Source {
     try {
       // The library believes no error whose state or issuer is not that of the provider either.
       const claims = await this.#redeem(returned, this.#discovered);
-      return this.#judge(claims);
+      return this.#answerFor(claims);
     } catch (fault) {
       const { AuthorizationResponseError } = this.#discovered.client;
       if (error !== null && fault instanceof AuthorizationResponseError) return answerOfError(error);
@@ -141,14 +141,14 @@ export class OidcSource implements Source {
     return completed(claims, more, this.#provider);
   }
 
-  #judge(claims: Claims): SourceAnswer {
+  #answerFor(claims: Claims): SourceAnswer {
     const facts = factsOf(claims, this.#provider);
     if (facts === undefined)
       return { outcome: 'invalid', detail: `the ID token has no usable ${this.#provider.subjectClaim}` };
     if (!hasRequiredClaims(claims, this.#provider)) {
       return { outcome: 'refused', reason: 'person_not_permitted', username: facts.username };
     }
-    return vouch(facts, this.#provider, this.#isClaimedElsewhere);
+    return admitPerson(facts, this.#provider, this.#isClaimedElsewhere);
   }
 
   async #metadata(

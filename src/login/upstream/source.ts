@@ -30,7 +30,7 @@ export interface Source extends IdentitySource {
    * @returns what is wrong, a phrase for the log; undefined when the client is accepted
    */
   verifyCredentials(callbackUrl: string): Promise<string | undefined>;
-  /** Judges by another revision of the provider, of the same type, issuer and credentials, and keeps what it learnt. */
+  /** Validates by another revision of the provider, of the same type, issuer and credentials, and keeps what it learnt. */
   follow(provider: IdentityProvider): void;
   /** Forgets it. */
   forget(): void;

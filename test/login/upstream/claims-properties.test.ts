@@ -4,12 +4,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  admitPerson,
   type Claims,
   completed,
   factsOf,
   hasRequiredClaims,
   lacksMapped,
-  vouch,
 } from '../../../src/login/upstream/claims.ts';
 import { anOidcProvider } from './providers.ts';
 
@@ -103,7 +103,7 @@ describe('any claims under any mapping', () => {
         hasRequiredClaims(given, by);
         const facts = factsOf(given, by);
         if (facts === undefined) return;
-        const answer = vouch(facts, by, (domain) => elsewhere.includes(domain));
+        const answer = admitPerson(facts, by, (domain) => elsewhere.includes(domain));
         if (answer.outcome !== 'asserted') return;
         people += 1;
         const { subject, username, displayName, email, groups, authTime } = answer.person;
@@ -143,7 +143,7 @@ describe('any claims under any mapping', () => {
         const given = JSON.parse(JSON.stringify({ sub: 'ada-1', email, email_verified: verified }));
         const by = anOidcProvider({ assumeEmailVerified });
         const facts = factsOf(given, by);
-        const answer = facts && vouch(facts, by, () => false);
+        const answer = facts && admitPerson(facts, by, () => false);
         if (answer?.outcome !== 'asserted') throw new Error('a subject is enough');
         const counts = assumeEmailVerified || given.email_verified === true || given.email_verified === 'true';
         if (!counts) expect(answer.person.email).toBeUndefined();
@@ -158,7 +158,7 @@ describe('any claims under any mapping', () => {
       fc.property(around, around, around, (local, before, after) => {
         const email = `${local}@${before}corp.example${after}`;
         const facts = factsOf({ sub: 'ada-1', email, email_verified: true }, by);
-        const answer = facts && vouch(facts, by, () => false);
+        const answer = facts && admitPerson(facts, by, () => false);
         const isOfDomain = before === '' && after === '' && /^[^@\s\p{Cc}]+$/u.test(local);
         expect(answer?.outcome, JSON.stringify(email)).toBe(isOfDomain ? 'asserted' : 'refused');
       }),

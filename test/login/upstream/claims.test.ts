@@ -2,13 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import {
+  admitPerson,
   type Claims,
   completed,
   factsOf,
   hasRequiredClaims,
   lacksMapped,
   subjectOf,
-  vouch,
 } from '../../../src/login/upstream/claims.ts';
 import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { anOidcProvider } from './providers.ts';
@@ -32,7 +32,7 @@ interface Judged {
 function judge({ claims = {}, provider = {}, elsewhere = [] }: Judged) {
   const by = anOidcProvider(provider);
   const facts = factsOf(Object.assign({}, ADA, claims), by);
-  return facts && vouch(facts, by, (domain) => elsewhere.includes(domain));
+  return facts && admitPerson(facts, by, (domain) => elsewhere.includes(domain));
 }
 
 function personOf(judged: Judged) {
@@ -250,7 +250,7 @@ describe('the claims of userinfo beside an ID token', () => {
   function emailOf(signed: Claims, userinfo: Claims, provider: Partial<OidcProvider> = {}) {
     const by = anOidcProvider(provider);
     const facts = factsOf(completed(Object.assign({ sub: 'ada-1' }, signed), userinfo, by), by);
-    const answer = facts && vouch(facts, by, () => false);
+    const answer = facts && admitPerson(facts, by, () => false);
     return answer?.outcome === 'asserted' ? answer.person.email : answer;
   }
 
