@@ -160,7 +160,7 @@ export interface Grantry {
   /** The audit lines so far. */
   audits(): readonly LogLine[];
   /** Resolves when what the list of users changes has taken effect. */
-  usersSettled(): Promise<void>;
+  usersRecorded(): Promise<void>;
   /** The next 503 of the token endpoint is about a code that is void. */
   expectVoidedCode(): void;
   stop(): Promise<void>;
@@ -419,7 +419,7 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     },
     logs: () => lines.map((line) => JSON.parse(line) as LogLine),
     audits: () => grantry.logs().filter(({ stream }) => stream === 'audit'),
-    usersSettled: async () => await userChanges?.run(),
+    usersRecorded: async () => await userChanges?.run(),
     expectVoidedCode: () => oracle.expectVoidedCode(),
     async inspectAdmin() {
       oracle.inspectText('metric', await (await fetch(adminUrl('/metrics'))).text());

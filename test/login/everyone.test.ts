@@ -70,12 +70,12 @@ function sealing(store: PersonStore): PersonStore {
 async function signedIn() {
   await people.remember(ADA, anOidcProvider());
   const person = await people.find(ADA.subject);
-  if (person === undefined) throw new Error('the provider has just vouched');
+  if (person === undefined) throw new Error('the provider has just asserted it');
   return person;
 }
 
 describe('a person of a provider', () => {
-  it('that vouched → found, with what it said', async () => {
+  it('that asserted the person → found, with the assertion', async () => {
     const verifiedAt = clock.now();
     const provider = { name: 'corp', issuer: 'https://corp.example.com', type: 'OIDC', verifiedAt };
     const { authTime: _unknown, ...said } = ADA;
@@ -217,10 +217,10 @@ describe('a person of a provider that a block means', () => {
     expect(ended).toEqual([[ADA.subject, undefined]]);
   });
 
-  it('while the store is away → shut out all the same, and ended by the next request', async () => {
+  it('while the store is unavailable → shut out all the same, and ended by the next request', async () => {
     const person = await signedIn();
     blocks.replace([byName]);
-    const fault = new Error('the store is away');
+    const fault = new Error('the store is unavailable');
     end = () => Promise.reject(fault);
     expect(people.revokedBefore(person)).toBe(Number.POSITIVE_INFINITY);
     await settled();

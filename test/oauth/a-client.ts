@@ -2,7 +2,7 @@
 
 import type { Client } from '../../src/oauth/registry/client.ts';
 
-/** The client with these fields replaced. It has no secret verifiers: add them where a secret is judged. */
+/** The client with these fields replaced. It has no secret verifiers: add them where a secret is verified. */
 export function aClient(overrides: Partial<Client> = {}): Client {
   return {
     uid: '6a0c4d1e-3c5b-5f43-9d0a-0f6f1f6f0001',

@@ -1,4 +1,4 @@
-// Every outgoing call against everything that a server may do: it settles with a word of its own, within its time limit, and leaves
+// Every outgoing call against everything that a server may do: it ends with a word of its own, within its time limit, and leaves
 // no place taken and no connection open. A module that opens connections without a row in the table fails.
 
 import { AsyncLocalStorage } from 'node:async_hooks';

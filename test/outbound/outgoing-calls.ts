@@ -21,7 +21,7 @@ import { createTestIssuer } from '../../src/resource-server/testing.ts';
 import { Webhook } from '../../src/webhook/webhook.ts';
 import { CertificateMaker } from '../client-certificates.ts';
 import { TestClock } from '../grantry.ts';
-import { aGitHubProvider, anOidcProvider, DEPARTURE_REQUEST } from '../login/upstream/providers.ts';
+import { aGitHubProvider, anOidcProvider, SIGN_IN_REQUEST } from '../login/upstream/providers.ts';
 import { ScriptedProvider } from '../login/upstream/scripted-provider.ts';
 import { publicJwk } from './key-host.ts';
 
@@ -208,13 +208,13 @@ const openidProvider = (step: string, path: string): OutgoingCall => ({
       return { call: discover, body: await others(path, 'GET'), end };
     }
     await source.discover();
-    const pending = await source.begin(DEPARTURE_REQUEST);
+    const pending = await source.begin(SIGN_IN_REQUEST);
     if (pending === 'unavailable') throw new Error('the provider is discovered');
     provider.nonce = pending.nonce;
     const parameters = new URLSearchParams({ state: pending.state, code: 'c1' });
     return {
       async call() {
-        const { outcome } = await source.finish({ pending, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
+        const { outcome } = await source.finish({ pending, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
         return outcome === 'asserted' ? 'answered' : outcome;
       },
       body: await others(path, path === '/token' ? 'POST' : 'GET'),
@@ -244,12 +244,12 @@ const gitHub = (step: string, path: string): OutgoingCall => ({
     const settings = aGitHubProvider({ host: new URL(url).host, credentials });
     const source = new GitHubSource(settings, { credentials, isClaimedElsewhere: () => false });
     await source.discover();
-    const pending = await source.begin(DEPARTURE_REQUEST);
+    const pending = await source.begin(SIGN_IN_REQUEST);
     if (pending === 'unavailable') throw new Error('its endpoints are known');
     const parameters = new URLSearchParams({ state: pending.state, code: 'c1' });
     return {
       async call() {
-        const { outcome } = await source.finish({ pending, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
+        const { outcome } = await source.finish({ pending, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
         return outcome === 'asserted' ? 'answered' : outcome;
       },
       end: () => source.close(),

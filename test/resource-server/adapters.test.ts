@@ -254,13 +254,13 @@ describe.each(CASES)('an API by %s, %s', (adapter, mode) => {
     expect(later.headers['dpop-nonce']).not.toBe(nonce);
   });
 
-  it('keys, introspection or the store of proofs away → 503 with Retry-After', async () => {
-    const away = { fetch: () => Promise.reject(new Error('away')) };
+  it('keys, introspection or the store of proofs unavailable → 503 with Retry-After', async () => {
+    const unavailable = { fetch: () => Promise.reject(new Error('unavailable')) };
     const lines = [`Authorization: Bearer ${await issued()}`];
-    const answer = await (await started(away))({ lines });
+    const answer = await (await started(unavailable))({ lines });
     expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5', 'cache-control': 'no-store' } });
     const token = await bound();
-    const send = await started({ replays: { claim: () => Promise.reject(new Error('away')) } });
+    const send = await started({ replays: { claim: () => Promise.reject(new Error('unavailable')) } });
     const ofKey = await send({ lines: [`Authorization: DPoP ${token}`, `DPoP: ${proofOf(token)}`] });
     expect(ofKey).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
   });

@@ -1,4 +1,4 @@
-// Tokens that the issuer is asked about, by a running grantry: opaque ones, revoked ones, an issuer that is away
+// Tokens that the issuer is asked about, by a running grantry: opaque ones, revoked ones, an issuer that is unavailable
 // (docs/scope.md: 6750-3).
 
 import { describe, expect, it } from 'vitest';
@@ -112,7 +112,7 @@ it('several requests with one token at once → one call', async () => {
   expect(calls.count).toBe(2);
 });
 
-it('an issuer that is away, or does not know the API → 503', async () => {
+it('an issuer that is unavailable, or does not know the API → 503', async () => {
   const { grantry, outcome } = await setUp('opaque');
   const { access_token: token } = await tokensOf(grantry);
   const stranger = await setUp('opaque', { clientSecret: 'a-wrong-secret-of-the-same-length' });

@@ -46,7 +46,7 @@ function replicaOf({ issuer, clock }: Grantry) {
 /** Callers that get a token, and show it and one of before to each replica, again and again. */
 function load(grantry: Grantry, replicas: readonly ReturnType<typeof replicaOf>[]) {
   const { clock } = grantry;
-  const living: { readonly token: string; readonly until: number }[] = [];
+  const active: { readonly token: string; readonly until: number }[] = [];
   const seen = { admitted: 0, refusals: [] as string[] };
   let isOver = false;
 
@@ -70,9 +70,9 @@ function load(grantry: Grantry, replicas: readonly ReturnType<typeof replicaOf>[
   const call = async () => {
     while (!isOver) {
       // A step of the clock may fall between the issuing and the verifying.
-      living.push({ until: clock.now() + TOKEN_LIFE - 120 * SECOND, token: await issued() });
-      while ((living[0]?.until ?? 0) < clock.now()) living.shift();
-      for (const { token = '' } of [living.at(0) ?? {}, living.at(-1) ?? {}]) await show(token);
+      active.push({ until: clock.now() + TOKEN_LIFE - 120 * SECOND, token: await issued() });
+      while ((active[0]?.until ?? 0) < clock.now()) active.shift();
+      for (const { token = '' } of [active.at(0) ?? {}, active.at(-1) ?? {}]) await show(token);
     }
   };
   const done = Promise.all(Array.from({ length: CALLERS }, call));

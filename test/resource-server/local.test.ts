@@ -174,11 +174,11 @@ describe('the keys of the issuer', () => {
     expect(await outcome(api, presented)).toBe('401 key_unknown');
   });
 
-  it('away → those at hand serve for a day, then 503', async () => {
+  it('unavailable → those at hand serve for a day, then 503', async () => {
     const api = verifier();
     const presented = await token();
     await outcome(api, presented);
-    answer = () => Promise.reject(new Error('away'));
+    answer = () => Promise.reject(new Error('unavailable'));
     clock.advance(24 * HOUR);
     expect(await outcome(api, presented)).toBe('passes');
     clock.advance(6 * SECOND);

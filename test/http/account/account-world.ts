@@ -76,7 +76,7 @@ export interface AccountWorldOptions {
   readonly issuer?: string;
   /** Default: in memory. */
   readonly storesFor?: (clock: TestClock) => Stores;
-  /** The sessions are as versions made them that noted neither address nor browser. */
+  /** The sessions are as versions made them that recorded neither address nor browser. */
   readonly withoutPlaces?: boolean;
 }
 

@@ -182,7 +182,7 @@ describe('the page of the applications', () => {
     expect([answer.status, world.lastReason()]).toEqual([400, 'account_page_invalid']);
   });
 
-  it.each(['consents', 'uses'] as const)('given %s away → 503', async (store) => {
+  it.each(['consents', 'uses'] as const)('given %s unavailable → 503', async (store) => {
     const world = await anAccountWorld();
     const browser = await world.browser().signIn();
     world.breakStore(store);
@@ -285,7 +285,7 @@ describe('a revoked client', () => {
     ['watermarks', 'raise'],
     ['consents', 'withdraw'],
     ['uses', 'forget'],
-  ] as const)('given %s.%s away → 503 and no word of success; the next try revokes', async (store, method) => {
+  ] as const)('given %s.%s unavailable → 503 and no word of success; the next try revokes', async (store, method) => {
     const world = await anAccountWorld();
     const alice = await world.browser().signIn();
     const held = await alice.letIn(SHOP);
@@ -304,7 +304,7 @@ describe('a revoked client', () => {
 });
 
 describe('the use of a client', () => {
-  it('given a store of uses that is away → tokens all the same', async () => {
+  it('given an unavailable store of uses → tokens all the same', async () => {
     const world = await anAccountWorld();
     const alice = await world.browser().signIn();
     world.breakStore('uses');

@@ -185,7 +185,7 @@ describe('a question', () => {
     ['sessions', '/account/sessions'],
     ['consents', '/account/applications'],
     ['uses', '/account/applications'],
-  ] as const)('given %s away → 503, and no form', async (store, path) => {
+  ] as const)('given %s unavailable → 503, and no form', async (store, path) => {
     const { world, browser } = await shown();
     const button = formsOf(await browser.get(path)).at(-1) as AccountForm;
     world.breakStore(store);

@@ -48,7 +48,7 @@ describe('the page of the sessions', () => {
     expect(page.body.length).toBeLessThan(64 * 1024);
   });
 
-  it('given a store that is away → 503', async () => {
+  it('given an unavailable store → 503', async () => {
     const world = await anAccountWorld();
     const browser = await world.browser().signIn();
     world.breakStore('sessions');
@@ -140,7 +140,7 @@ describe('signing out', () => {
   });
 
   it.each(['watermarks', 'sessions'] as const)(
-    'everywhere, given %s away → 503, and after that all ends',
+    'everywhere, given %s unavailable → 503, and after that all ends',
     async (store) => {
       const world = await anAccountWorld();
       const [here, there] = [await world.browser().signIn(), await world.browser().signIn()];
@@ -166,18 +166,18 @@ describe('signing out', () => {
     expect([await isSignedIn(here), await isSignedIn(there)]).toEqual([false, false]);
   });
 
-  it('everywhere → each session owes its logouts', async () => {
+  it('everywhere → the logouts of each session are pending', async () => {
     const client = { ...SHOP, backchannelLogoutUri: 'https://shop.example/logged-out' };
     const world = await anAccountWorld({ clients: [client] });
     const [here, there] = [await world.browser().signIn(), await world.browser().signIn()];
     for (const browser of [here, there]) await browser.letIn(client, { scope: 'openid' });
     await here.press(await here.formAfter('/account', 'sign_out_everywhere'));
-    const owed = await world.stores.logouts.list(shardOfPerson(ALICE));
-    expect(owed.map(({ clientUid, subject }) => [clientUid, subject])).toEqual([
+    const pending = await world.stores.logouts.list(shardOfPerson(ALICE));
+    expect(pending.map(({ clientUid, subject }) => [clientUid, subject])).toEqual([
       ['uid-of-shop.web', ALICE],
       ['uid-of-shop.web', ALICE],
     ]);
-    expect(new Set(owed.map(({ sid }) => sid)).size).toBe(2);
+    expect(new Set(pending.map(({ sid }) => sid)).size).toBe(2);
   });
 
   it('shows no form of one session in the page of another person', async () => {

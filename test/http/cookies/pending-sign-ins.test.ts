@@ -1,4 +1,4 @@
-// The cookies of browsers that are away at a provider, in a jar as browsers keep it, over Fastify: whatever comes back opens what
+// The cookies of pending sign-ins at a provider, in a jar as browsers keep it, over Fastify: whatever comes back opens what
 // was sealed for this browser, or nothing.
 
 import { randomBytes } from 'node:crypto';
@@ -17,7 +17,7 @@ const STATE_LENGTH = 43;
 
 const clock = { time: 1_800_000_000_000, now: () => clock.time };
 const random = { bytes: (count: number) => randomBytes(count) };
-const departures = new PendingSignIns({
+const pendingSignIns = new PendingSignIns({
   issuer: 'https://login.example.com',
   peppers: [Buffer.alloc(32, 1)],
   clock,
@@ -25,21 +25,21 @@ const departures = new PendingSignIns({
 });
 const app = Fastify();
 /** What the next request does. */
-let kept: { readonly browser: string; readonly away: Omit<SealedSignIn, 'leftAt'> };
+let kept: { readonly browser: string; readonly sent: Omit<SealedSignIn, 'leftAt'> };
 let taken: { readonly browser: string; readonly state: string };
 
 beforeAll(async () => {
   await app.register(cookies);
   app.get('/keep', async (request, reply) => {
     try {
-      departures.keep({ request, reply }, kept.browser, kept.away);
+      pendingSignIns.keep({ request, reply }, kept.browser, kept.sent);
       return 'kept';
     } catch (error) {
       return error instanceof OAuthError ? error.reason : String(error);
     }
   });
   app.get('/take', async (request, reply) => {
-    return { away: departures.take({ request, reply }, taken.browser, taken.state) ?? null };
+    return { sent: pendingSignIns.take({ request, reply }, taken.browser, taken.state) ?? null };
   });
 });
 afterAll(() => app.close());
@@ -76,8 +76,8 @@ function awayWith(length: number, state = newState()): Omit<SealedSignIn, 'leftA
   };
 }
 
-async function keep(away: Omit<SealedSignIn, 'leftAt'>, browser = 'browser', from = jar): Promise<string> {
-  kept = { browser, away };
+async function keep(sent: Omit<SealedSignIn, 'leftAt'>, browser = 'browser', from = jar): Promise<string> {
+  kept = { browser, sent };
   return (await send('/keep', from)).body;
 }
 
@@ -85,7 +85,7 @@ async function take(state: string, browser = 'browser', from = jar): Promise<unk
   taken = { browser, state };
   const { statusCode, body } = await send('/take', from);
   expect(statusCode).toBe(200);
-  return (JSON.parse(body) as { away: unknown }).away;
+  return (JSON.parse(body) as { sent: unknown }).sent;
 }
 
 const ofSignIns = (from: Jar) => [...from].filter(([name]) => name.startsWith('__Host-grantry-away-'));
@@ -93,15 +93,15 @@ const charactersOf = (from: Jar) => ofSignIns(from).reduce((sum, [, value]) => s
 
 const SIZE = fc.integer({ min: 0, max: 6000 });
 
-describe('a departure', () => {
+describe('a pending sign-in', () => {
   it('of any size that fits → comes back as it was, once, and leaves no cookie', async () => {
     await fc.assert(
       fc.asyncProperty(SIZE, async (size) => {
-        const [from, away] = [new Map<string, string>(), awayWith(size)];
-        expect(await keep(away, 'browser', from)).toBe('kept');
+        const [from, sent] = [new Map<string, string>(), awayWith(size)];
+        expect(await keep(sent, 'browser', from)).toBe('kept');
         const copy = new Map(from);
-        const { state } = away.pending;
-        expect(await take(state, 'browser', from)).toEqual(Object.assign({ leftAt: clock.now() }, away));
+        const { state } = sent.pending;
+        expect(await take(state, 'browser', from)).toEqual(Object.assign({ leftAt: clock.now() }, sent));
         expect(ofSignIns(from)).toEqual([]);
         for (const value of copy.values()) expect(value.length).toBeLessThanOrEqual(3500);
       }),
@@ -110,18 +110,18 @@ describe('a departure', () => {
   });
 
   it('that is too large → refused, and what was kept stays', async () => {
-    const away = awayWith(100);
-    await keep(away);
+    const sent = awayWith(100);
+    await keep(sent);
     const before = new Map(jar);
     expect(await keep(awayWith(8000))).toBe('request_too_long_for_upstream');
     expect(jar).toEqual(before);
-    expect(await take(away.pending.state)).not.toBeNull();
+    expect(await take(sent.pending.state)).not.toBeNull();
   });
 
   it(`after ${LIFETIME} s, of another browser, or of another state with the same begin → none`, async () => {
-    const away = awayWith(3000);
-    await keep(away);
-    const { state } = away.pending;
+    const sent = awayWith(3000);
+    await keep(sent);
+    const { state } = sent.pending;
     expect(await take(state, 'another', new Map(jar))).toBeNull();
     expect(await take(`${state.slice(0, 8)}${newState().slice(8, STATE_LENGTH)}`, 'browser', new Map(jar))).toBeNull();
     clock.time += LIFETIME * 1000 - 1;
@@ -131,18 +131,18 @@ describe('a departure', () => {
   });
 });
 
-describe('several departures of one browser', () => {
+describe('several pending sign-ins of one browser', () => {
   it('of any sizes → at most four and 7 000 characters, the last one is among them, and each of these comes back', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(SIZE, { minLength: 1, maxLength: 8 }), async (sizes) => {
         const from: Jar = new Map();
         const all = sizes.map((size) => awayWith(size));
-        for (const away of all) {
-          expect(await keep(away, 'browser', from)).toBe('kept');
+        for (const sent of all) {
+          expect(await keep(sent, 'browser', from)).toBe('kept');
           expect(charactersOf(from)).toBeLessThanOrEqual(7000);
         }
         const came: boolean[] = [];
-        for (const away of all) came.push((await take(away.pending.state, 'browser', new Map(from))) !== null);
+        for (const sent of all) came.push((await take(sent.pending.state, 'browser', new Map(from))) !== null);
         expect(came.filter(Boolean).length).toBeLessThanOrEqual(4);
         // Those that are gone are the oldest.
         expect(came).toEqual(came.toSorted((one, other) => Number(one) - Number(other)));
@@ -154,7 +154,7 @@ describe('several departures of one browser', () => {
 });
 
 describe('cookies that another party has changed', () => {
-  it('parts that are dropped, swapped, cut, longer, of another departure, or changed in a character → none', async () => {
+  it('parts that are dropped, swapped, cut, longer, of another sign-in, or changed in a character → none', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 3000, max: 4500 }),
@@ -162,8 +162,8 @@ describe('cookies that another party has changed', () => {
         fc.constantFrom('drop first', 'drop second', 'swap', 'cut', 'longer', 'other first', 'other second', 'flip'),
         async (size, at, change) => {
           const [from, other] = [new Map<string, string>(), new Map<string, string>()];
-          const [away, another] = [awayWith(size), awayWith(size)];
-          await keep(away, 'browser', from);
+          const [sent, another] = [awayWith(size), awayWith(size)];
+          await keep(sent, 'browser', from);
           await keep(another, 'browser', other);
           const [first = '', second = ''] = ofSignIns(from).map(([name]) => name);
           const [ofFirst = '', ofSecond = ''] = ofSignIns(from).map(([, value]) => value);
@@ -183,14 +183,14 @@ describe('cookies that another party has changed', () => {
           expect([first, second]).not.toContain('');
           const [toFirst, toSecond] = changes[change];
           from.set(first, toFirst).set(second, toSecond);
-          expect(await take(away.pending.state, 'browser', from), change).toBeNull();
+          expect(await take(sent.pending.state, 'browser', from), change).toBeNull();
         },
       ),
       { numRuns: 80 },
     );
   });
 
-  it('any texts in cookies of any such names → none, and room for a departure', async () => {
+  it('any texts in cookies of any such names → none, and room for a pending sign-in', async () => {
     const token = fc.string({ unit: fc.constantFrom(...'Aa0-_.~!%=+/"'), maxLength: 60 });
     const tag = fc.string({ unit: fc.constantFrom(...'Aa0-_.2'), maxLength: 12 });
     await fc.assert(
@@ -198,9 +198,9 @@ describe('cookies that another party has changed', () => {
         const from: Jar = new Map(planted.map(([name, value]) => [`__Host-grantry-away-${name}`, value]));
         expect(await take(state, 'browser', new Map(from))).toBeNull();
         for (const [name] of planted) expect(await take(name, 'browser', new Map(from))).toBeNull();
-        const away = awayWith(500);
-        expect(await keep(away, 'browser', from)).toBe('kept');
-        expect(await take(away.pending.state, 'browser', from)).not.toBeNull();
+        const sent = awayWith(500);
+        expect(await keep(sent, 'browser', from)).toBe('kept');
+        expect(await take(sent.pending.state, 'browser', from)).not.toBeNull();
       }),
       { numRuns: 60 },
     );

@@ -79,7 +79,7 @@ describe('a sealed request', () => {
     expect(requests.open(sealed, '')).toBeUndefined();
   });
 
-  it('is good for ten minutes and not a moment longer', () => {
+  it('expires in ten minutes and not a moment later', () => {
     const { requests, clock } = sealer();
     const sealed = requests.seal(destination, 'browser');
     clock.time += 599_999;

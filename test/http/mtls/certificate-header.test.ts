@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { CertificateHeaderError, certificateInHeader } from '../../../src/http/mtls/certificate-header.ts';
 
-const DER = Buffer.from('any bytes: what they mean is judged later, as of a socket\xff\xfe', 'latin1');
+const DER = Buffer.from('any bytes: what they mean is verified later, as of a socket\xff\xfe', 'latin1');
 const base64 = DER.toString('base64');
 const pem = `-----BEGIN CERTIFICATE-----\n${base64.replaceAll(/.{1,64}/g, '$&\n')}-----END CERTIFICATE-----\n`;
 const escaped = encodeURIComponent(pem);

@@ -1,4 +1,4 @@
-// The judge of client certificates with its real decoder, on certificates that openssl made (security rows M2, M3; RFC
+// The verifier of client certificates with its real decoder, on certificates that openssl made (security rows M2, M3; RFC
 // 8705 §2): which leaf authenticates a client, and the reason of each that does not.
 
 import { X509Certificate } from 'node:crypto';
@@ -23,7 +23,7 @@ interface Circumstances {
   readonly now?: number;
 }
 
-function judge({ file = authority.certificate, now }: Circumstances = {}): CertificateVerifier {
+function verifier({ file = authority.certificate, now }: Circumstances = {}): CertificateVerifier {
   const authorities = CertificateAuthorities.parse(file);
   return new CertificateVerifier({
     reader: asn1CertificateReader,
@@ -70,7 +70,7 @@ describe('a certificate of a name', () => {
   ];
 
   it.each(cases)('given %s → it authenticates', (_, name, wishes) => {
-    expect(judge().nameFault(billing(wishes).der, name)).toBeUndefined();
+    expect(verifier().nameFault(billing(wishes).der, name)).toBeUndefined();
   });
 
   const rsa = maker.authority('/CN=RSA CA', { newKey: ['rsa:2048'] });
@@ -81,7 +81,7 @@ describe('a certificate of a name', () => {
     ['RSASSA-PSS with sha256', pss('sha256')],
   ])('given a signature by RSA with %s → it authenticates', (_, signing) => {
     const leaf = maker.client(rsa, { subject: '/O=Shop/CN=billing', signing });
-    expect(judge({ file: rsa.certificate }).nameFault(leaf.der, BILLING)).toBeUndefined();
+    expect(verifier({ file: rsa.certificate }).nameFault(leaf.der, BILLING)).toBeUndefined();
   });
 
   it.each([
@@ -89,36 +89,36 @@ describe('a certificate of a name', () => {
     ['RSASSA-PSS with SHA-1', pss('sha1')],
   ])('given a signature by %s → certificate_weak', (_, signing) => {
     const leaf = maker.client(rsa, { subject: '/O=Shop/CN=billing', signing });
-    expect(judge({ file: rsa.certificate }).nameFault(leaf.der, BILLING)).toBe('certificate_weak');
+    expect(verifier({ file: rsa.certificate }).nameFault(leaf.der, BILLING)).toBe('certificate_weak');
   });
 
   it('given a key of RSA with 1024 bits → certificate_weak', () => {
-    expect(judge().nameFault(billing({ newKey: ['rsa:1024'] }).der, BILLING)).toBe('certificate_weak');
+    expect(verifier().nameFault(billing({ newKey: ['rsa:1024'] }).der, BILLING)).toBe('certificate_weak');
   });
 
   it('given the usage of a server alone → certificate_usage', () => {
     const leaf = billing({ extensions: ['extendedKeyUsage=serverAuth'] });
-    expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_usage');
+    expect(verifier().nameFault(leaf.der, BILLING)).toBe('certificate_usage');
   });
 
   it('given the same name from an authority with the same name → certificate_untrusted', () => {
     const impostor = maker.authority();
     const leaf = maker.client(impostor, { subject: '/O=Shop/CN=billing' });
-    expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
-    expect(judge({ file: impostor.certificate }).nameFault(leaf.der, BILLING)).toBeUndefined();
+    expect(verifier().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
+    expect(verifier({ file: impostor.certificate }).nameFault(leaf.der, BILLING)).toBeUndefined();
   });
 
   it('given an issuer that is in the file only by its own issuer → certificate_untrusted; in the file itself → it authenticates', () => {
     const intermediate = maker.authority('/CN=Intermediate', { issuer: authority });
     const leaf = maker.client(intermediate, { subject: '/O=Shop/CN=billing' });
-    expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
-    expect(judge({ file: intermediate.certificate }).nameFault(leaf.der, BILLING)).toBeUndefined();
+    expect(verifier().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
+    expect(verifier({ file: intermediate.certificate }).nameFault(leaf.der, BILLING)).toBeUndefined();
   });
 
   it('given a leaf that another leaf has signed → certificate_untrusted', () => {
     const signer = billing();
     const leaf = maker.client(signer, { subject: '/O=Shop/CN=billing' });
-    expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
+    expect(verifier().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
   });
 
   it('given the name of the authority, no key identifier, and a signature by another key → certificate_untrusted', () => {
@@ -126,12 +126,12 @@ describe('a certificate of a name', () => {
     const extensions = ['extendedKeyUsage=clientAuth', 'authorityKeyIdentifier=none'];
     const leaf = maker.client(impostor, { subject: '/O=Shop/CN=billing', extensions });
     expect(new X509Certificate(leaf.der).checkIssued(new X509Certificate(authority.der))).toBe(true);
-    expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
+    expect(verifier().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
   });
 
   it('given a self-signed certificate of the name → certificate_untrusted', () => {
     const leaf = maker.make({ subject: '/O=Shop/CN=billing' });
-    expect(judge().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
+    expect(verifier().nameFault(leaf.der, BILLING)).toBe('certificate_untrusted');
   });
 
   it('given its dates → valid from the first to the last second of them', () => {
@@ -142,10 +142,10 @@ describe('a certificate of a name', () => {
     const longer = maker.authority('/CN=Test CA', { days: 60 });
     const lasting = maker.client(longer, { subject: '/O=Shop/CN=billing', days: 30 });
     const end = new X509Certificate(lasting.der).validToDate.getTime();
-    expect(judge({ now: from - 1 }).nameFault(leaf.der, BILLING)).toBe('certificate_not_yet_valid');
-    expect(judge({ now: from }).nameFault(leaf.der, BILLING)).toBeUndefined();
-    expect(judge({ file: longer.certificate, now: end + 999 }).nameFault(lasting.der, BILLING)).toBeUndefined();
-    expect(judge({ file: longer.certificate, now: end + 1000 }).nameFault(lasting.der, BILLING)).toBe(
+    expect(verifier({ now: from - 1 }).nameFault(leaf.der, BILLING)).toBe('certificate_not_yet_valid');
+    expect(verifier({ now: from }).nameFault(leaf.der, BILLING)).toBeUndefined();
+    expect(verifier({ file: longer.certificate, now: end + 999 }).nameFault(lasting.der, BILLING)).toBeUndefined();
+    expect(verifier({ file: longer.certificate, now: end + 1000 }).nameFault(lasting.der, BILLING)).toBe(
       'certificate_expired',
     );
     expect(to).toBeGreaterThan(from);
@@ -154,7 +154,7 @@ describe('a certificate of a name', () => {
   it('given an authority that has expired → certificate_authority_expired', () => {
     const short = maker.authority('/CN=Short CA', { days: 1 });
     const leaf = maker.client(short, { subject: '/O=Shop/CN=billing' });
-    const after = judge({ file: short.certificate, now: Date.now() + 2 * DAY });
+    const after = verifier({ file: short.certificate, now: Date.now() + 2 * DAY });
     expect(after.nameFault(leaf.der, BILLING)).toBe('certificate_authority_expired');
   });
 
@@ -166,7 +166,7 @@ describe('a certificate of a name', () => {
       const leaf = maker.client(expired, { subject: '/O=Shop/CN=billing' });
       const both = [expired, renewal].map(({ certificate }) => certificate);
       const file = (place === 'before' ? both : both.reverse()).join('');
-      expect(judge({ file, now: Date.now() + 2 * DAY }).nameFault(leaf.der, BILLING)).toBeUndefined();
+      expect(verifier({ file, now: Date.now() + 2 * DAY }).nameFault(leaf.der, BILLING)).toBeUndefined();
     },
   );
 
@@ -174,7 +174,7 @@ describe('a certificate of a name', () => {
     const impostor = maker.authority();
     const stranger = maker.client(impostor, { subject: '/O=Shop/CN=billing' });
     const own = billing();
-    const one = judge();
+    const one = verifier();
     for (const _ of ['cold', 'warm']) {
       expect(one.nameFault(own.der, BILLING)).toBeUndefined();
       expect(one.nameFault(stranger.der, BILLING)).toBe('certificate_untrusted');
@@ -198,7 +198,7 @@ describe('a certificate of a name', () => {
     expect(none.nameFault(billing().der, BILLING)).toBe('certificate_untrusted');
   });
 
-  it('given a certificate again → it is decoded once, and judged each time', () => {
+  it('given a certificate again → it is decoded once, and verified each time', () => {
     const read = vi.fn(asn1CertificateReader.read);
     const authorities = CertificateAuthorities.parse(authority.certificate);
     const one = new CertificateVerifier({ reader: { read }, authorities: () => authorities, clock: Date });
@@ -210,7 +210,7 @@ describe('a certificate of a name', () => {
     expect(read).toHaveBeenCalledTimes(1);
   });
 
-  it('given another file of authorities → a leaf that was good is judged by that', () => {
+  it('given another file of authorities → a leaf that was valid is verified by that', () => {
     const other = maker.authority('/CN=Other CA');
     let authorities = CertificateAuthorities.parse(authority.certificate);
     const changing = new CertificateVerifier({
@@ -247,7 +247,7 @@ describe('a certificate of another name', () => {
     ['an IPv4 address inside IPv6', { name: 'sanIp', value: '10.1.2.3' }, san('IP:::ffff:10.1.2.3')],
     ['an IP address as a DNS name', { name: 'sanIp', value: '10.1.2.3' }, san('DNS:10.1.2.3')],
   ])('given %s → certificate_name_mismatch', (_, name, wishes) => {
-    expect(judge().nameFault(billing(wishes).der, name)).toBe('certificate_name_mismatch');
+    expect(verifier().nameFault(billing(wishes).der, name)).toBe('certificate_name_mismatch');
   });
 
   it('given the bytes of another character in a PrintableString → the subject is no text', () => {
@@ -278,7 +278,7 @@ describe('bytes that are no certificate', () => {
       () => replaced(billing({ subject: '/O=Shop/CN=billi\u00f1g' }).der, '\u00f1', [0xc3, 0x28]),
     ],
   ])('given %s → certificate_malformed', (_, bytes) => {
-    const one = judge();
+    const one = verifier();
     for (const _ of ['cold', 'warm']) {
       expect(one.nameFault(bytes(), BILLING)).toBe('certificate_malformed');
       expect(one.keyFault(bytes(), { certificates: [], keys: [] })).toBe('certificate_malformed');
@@ -307,18 +307,18 @@ describe('a self-signed certificate', () => {
 
   it('given its key among the registered ones → it authenticates', () => {
     const other = jwkOf(maker.make({ newKey: ['rsa:2048'] }));
-    expect(judge().keyFault(own.der, registered(other, jwkOf(own)))).toBeUndefined();
-    expect(judge().keyFault(own.der, registered(other))).toBe('certificate_key_mismatch');
-    expect(judge().keyFault(own.der, registered())).toBe('certificate_key_mismatch');
+    expect(verifier().keyFault(own.der, registered(other, jwkOf(own)))).toBeUndefined();
+    expect(verifier().keyFault(own.der, registered(other))).toBe('certificate_key_mismatch');
+    expect(verifier().keyFault(own.der, registered())).toBe('certificate_key_mismatch');
   });
 
   it('given a key with its certificate → that certificate authenticates, and no other of the same key', () => {
     const certificateAlone = registered({ ...jwkOf(own), x5c: x5c(own) });
     const renewed = maker.renewed(own, '/CN=own');
     expect(jwkOf(renewed)).toEqual(jwkOf(own));
-    expect(judge().keyFault(own.der, certificateAlone)).toBeUndefined();
-    expect(judge().keyFault(renewed.der, certificateAlone)).toBe('certificate_key_mismatch');
-    expect(judge().keyFault(renewed.der, registered(jwkOf(own)))).toBeUndefined();
+    expect(verifier().keyFault(own.der, certificateAlone)).toBeUndefined();
+    expect(verifier().keyFault(renewed.der, certificateAlone)).toBe('certificate_key_mismatch');
+    expect(verifier().keyFault(renewed.der, registered(jwkOf(own)))).toBeUndefined();
   });
 
   it.each([
@@ -326,8 +326,8 @@ describe('a self-signed certificate', () => {
     ['of RSA that is too short to be registered', ['rsa:1024']],
   ])('given a key %s → it is none of the registered ones', (_, newKey) => {
     const strange = maker.make({ subject: '/CN=own', newKey });
-    expect(judge().keyFault(strange.der, registered(jwkOf(own)))).toBe('certificate_key_mismatch');
-    expect(judge().keyFault(strange.der, registered())).toBe('certificate_key_mismatch');
+    expect(verifier().keyFault(strange.der, registered(jwkOf(own)))).toBe('certificate_key_mismatch');
+    expect(verifier().keyFault(strange.der, registered())).toBe('certificate_key_mismatch');
     expect(readRegisteredKey({ ...jwkOf(own), x5c: x5c(strange) })).toBe('certificate_of_another_key');
   });
 
@@ -405,7 +405,7 @@ describe('a file of authorities', () => {
     const extensions = ['extendedKeyUsage=clientAuth', 'authorityKeyIdentifier=none'];
     const impostor = maker.authority('/CN=Test CA', { extensions: ['basicConstraints=critical,CA:TRUE'] });
     const leaves = [billing(), maker.client(impostor, { subject: '/O=Shop/CN=billing', extensions })];
-    const one = judge();
+    const one = verifier();
     const faults = () => leaves.map(({ der }) => one.nameFault(der, BILLING));
     expect(faults()).toEqual([undefined, 'certificate_untrusted']);
     expect(faults()).toEqual([undefined, 'certificate_untrusted']);

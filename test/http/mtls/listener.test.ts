@@ -159,7 +159,7 @@ describe('a token of a client with senderConstraint MutualTLS', () => {
 
 describe('a resumed session', () => {
   it.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'given %s → its certificate counts, and is judged again',
+    'given %s → its certificate is accepted, and verified again',
     async (version) => {
       const first = await mtls.tokens('team.job', { certificate: job, version });
       const { session } = first;

@@ -42,7 +42,7 @@ describe('an authorization code', () => {
     expect(body).not.toHaveProperty('refresh_token');
   });
 
-  it('is good for one redemption: a valid replay kills everything it gave, and raises one alert', async () => {
+  it('can be redeemed once: a valid replay kills everything it gave, and raises one alert', async () => {
     const code = await issueCode();
     const { body } = await web.redeem(code);
     expect(await api.isActive(body.access_token)).toBe(true);

@@ -328,7 +328,7 @@ describe('a nonce on demand', () => {
     expect(first).toMatchObject(refused('use_dpop_nonce', 'dpop_clock_skewed'));
     const proof = proofOf(holder, { claims: { iat, nonce: first.nonce } });
     expect(await ask(JOB, MACHINE, proof)).toMatchObject({ status: 200, nonce: null });
-    // To the end of what its nonce is good for.
+    // To the end of the lifetime of its nonce.
     const end = (Math.floor(grantry.clock.now() / MINUTE) + 4) * MINUTE;
     grantry.clock.advance(end - grantry.clock.now() - 1);
     expect(await ask(JOB, MACHINE, proof)).toMatchObject(refused('invalid_dpop_proof', 'dpop_proof_replayed'));
@@ -515,7 +515,7 @@ describe('a proof that comes again', () => {
     expect((await ask(WORKER, form, proofOf(new DpopHolder()))).status).toBe(503);
   });
 
-  it('while the store is away → a token all the same, and this replica remembers the proof', async () => {
+  it('while the store is unavailable → a token all the same, and this replica remembers the proof', async () => {
     await restart({
       wrapStores: (stores) => ({
         ...stores,
@@ -556,7 +556,7 @@ describe('a proof beside an assertion of the client', () => {
     expect(await ask(JOB, MACHINE, proof)).toMatchObject(refused('invalid_dpop_proof', 'dpop_proof_replayed'));
   });
 
-  it('while the store is away → 503: an assertion is never served by the memory of one replica', async () => {
+  it('while the store is unavailable → 503: an assertion is never served by the memory of one replica', async () => {
     await restart({
       wrapStores: (stores) => ({
         ...stores,

@@ -26,8 +26,8 @@ const pepper = randomBytes(32);
 
 const storeCalls: string[] = [];
 
-/** The same stores; every call is noted. */
-function noted(stores: Stores): Stores {
+/** The same stores; every call is recorded. */
+function recording(stores: Stores): Stores {
   const each = Object.entries(stores).map(([name, store]: [string, object]) => [
     name,
     new Proxy(store, {
@@ -44,7 +44,7 @@ function noted(stores: Stores): Stores {
   return Object.fromEntries(each) as Stores;
 }
 
-const ours = await startGrantry({ issuer: ISSUER, clients, pepper, wrapStores: noted });
+const ours = await startGrantry({ issuer: ISSUER, clients, pepper, wrapStores: recording });
 const web = new TokenCalls(ours);
 const opaque = web.as(OPAQUE);
 beforeEach(() => {

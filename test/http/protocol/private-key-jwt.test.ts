@@ -37,7 +37,7 @@ let grantry: Grantry;
 beforeAll(async () => {
   grantry = await startGrantry({ clients: CLIENTS });
 });
-/** Each test judges the audit lines of its own requests. */
+/** Each test checks the audit lines of its own requests. */
 let linesBefore = 0;
 beforeEach(() => {
   linesBefore = grantry.logs().length;

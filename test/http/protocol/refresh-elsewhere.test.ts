@@ -7,7 +7,7 @@ import { WEB } from './token-calls.ts';
 
 const APP = { clientId: 'shop.app' };
 const HOME = '192.0.2.7';
-const AWAY = '198.51.100.7';
+const ELSEWHERE = '198.51.100.7';
 
 let grantry: Grantry;
 beforeEach(async () => {
@@ -54,7 +54,7 @@ const ALERT = 'refresh_token.retried_elsewhere';
 
 describe('a refresh token that is retried within the grace', () => {
   it.each([
-    ['/24 of IPv4', HOME, AWAY],
+    ['/24 of IPv4', HOME, ELSEWHERE],
     ['/48 of IPv6', '2001:db8:1::7', '2001:db8:2::7'],
   ])(
     'from two networks (%s) in turn over five rotations → one alert, a line with both addresses for each, no revocation',
@@ -88,7 +88,7 @@ describe('a refresh token that is retried within the grace', () => {
     ['in turn by IPv4 and IPv6', APP, HOME, '2001:db8:1::7'],
     ['from two addresses of one /24', APP, HOME, '192.0.2.200'],
     ['from two /64 of one /48', APP, '2001:db8:1:2::7', '2001:db8:1:ffff::7'],
-    ['by a confidential client behind two gateways', WEB, HOME, AWAY],
+    ['by a confidential client behind two gateways', WEB, HOME, ELSEWHERE],
   ])('%s → no alert, and no line with a second address', async (_, client, one, other) => {
     await inTurn(client, one, other);
     expect(events(ALERT)).toEqual([]);
@@ -118,6 +118,6 @@ it('a retry from elsewhere that the store cannot note → answered all the same'
       return stores;
     },
   });
-  await inTurn(APP, HOME, AWAY);
+  await inTurn(APP, HOME, ELSEWHERE);
   expect([events('refresh_token.retried').length, events(ALERT)]).toEqual([5, []]);
 });

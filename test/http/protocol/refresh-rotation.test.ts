@@ -282,7 +282,7 @@ describe('a person who is disabled', () => {
   it('loses grants and tokens at the next use', async () => {
     const first = await begin();
     setDisabled(true);
-    await grantry.usersSettled();
+    await grantry.usersRecorded();
     grantry.clock.advance(1);
     const answers = [
       await web.refresh(first.refresh_token),

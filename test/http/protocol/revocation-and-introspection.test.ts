@@ -213,7 +213,7 @@ describe('revocation', () => {
 });
 
 describe('introspection', () => {
-  it('says inactive, and nothing else, to whatever is not a living token', async () => {
+  it('says inactive, and nothing else, to whatever is not an active token', async () => {
     const { access } = await tokensOf(web, WEB.clientId);
     const [head = '', claims = '', signature = ''] = access.split('.');
     const none = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');

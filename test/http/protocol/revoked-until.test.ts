@@ -70,7 +70,7 @@ describe('a client whose revokeTokensBefore is in the future', () => {
     });
   });
 
-  it('gets living tokens from the instant that this time is over: a machine from the next second', async () => {
+  it('gets valid tokens from the instant that this time is over: a machine from the next second', async () => {
     const until = grantry.clock.now() + 2000;
     await whileRevoked(until, async () => {
       grantry.clock.advance(2000);

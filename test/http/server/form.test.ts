@@ -102,7 +102,7 @@ describe('the form parser', () => {
   });
 });
 
-describe('the judge of media types', () => {
+describe('the check of media types', () => {
   it('accepts the form type in any case, with charset utf-8 or none', () => {
     const space = fc.constantFrom('', ' ', '\t', '  ');
     const casing = fc.array(fc.boolean(), { minLength: 48, maxLength: 48 });

@@ -217,7 +217,7 @@ describe('the media type of a form', () => {
     expect((await token([FORM, AUTHORIZATION, 'Content-Encoding: identity'])).status).toBe(200);
   });
 
-  it('is judged before the body is read, and before a client is authenticated', async () => {
+  it('is checked before the body is read, and before a client is authenticated', async () => {
     const head = requestText('POST /token HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 10']);
     expect((await rawAnswer(grantry.port, head)).status).toBe(415);
   });

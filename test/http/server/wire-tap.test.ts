@@ -1,4 +1,4 @@
-// That the tap misses nothing: what it does not see, the oracle cannot judge.
+// That the tap misses nothing: what it does not see, the oracle cannot check.
 
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -212,7 +212,7 @@ describe('a person signed in', () => {
 describe('a fault of ours', () => {
   const STORES = ['sessions', 'watermarks', 'consents', 'grants'] as const;
 
-  it('is reported to the client by 302 with state and iss: temporarily_unavailable while a store is away', async () => {
+  it('is reported to the client by 302 with state and iss: temporarily_unavailable while a store is unavailable', async () => {
     const world = await aWorld({ clients: [SKIP] });
     const browser = await signedIn(world);
     for (const name of STORES) {

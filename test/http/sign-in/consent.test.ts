@@ -431,7 +431,7 @@ describe('an interaction', () => {
     expect((await browser.get(resume)).status).toBe(400);
   });
 
-  it('that was taken without an answer is finished however often its browser came again while the store was away', async () => {
+  it('that was taken without an answer is finished however often its browser came again while the store was unavailable', async () => {
     const { opened, resume } = await unanswered();
     const { world, browser } = opened;
     world.breakStore('interactions');

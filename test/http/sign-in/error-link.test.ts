@@ -55,7 +55,7 @@ describe('an error of a client that only the baseline admitted', () => {
     expect(answer.body).toContain('Go to shop.example</a>');
   });
 
-  it('while the store of sessions is away → a 503 page without a link', async () => {
+  it('while the store of sessions is unavailable → a 503 page without a link', async () => {
     const world = await aWorld({ clients: [BASELINE] });
     const { browser } = await signIn(world);
     world.breakStore('sessions');

@@ -38,7 +38,7 @@ describe('a csrf value', () => {
   const otherPepper = Buffer.alloc(32, 2);
   const tokens = new FormTokens({ issuer: own, peppers: [pepper] });
 
-  it('is good for its holder and matter only', () => {
+  it('is valid for its holder and matter only', () => {
     const value = tokens.make('cookie', 'interaction');
     expect(tokens.check(value, 'cookie', 'interaction')).toBe(true);
     expect(tokens.check(value, 'another', 'interaction')).toBe(false);

@@ -1,4 +1,4 @@
-// How many guesses at a password are judged, by name and by network (docs/scope.md: 6819-1, C8, I5). The limits over HTTP
+// How many guesses at a password are verified, by name and by network (docs/scope.md: 6819-1, C8, I5). The limits over HTTP
 // are in `login.test.ts`, those of known browsers in `known-browsers.test.ts`.
 
 import { describe, expect, it } from 'vitest';
@@ -47,17 +47,17 @@ function aLimit(store?: (real: RateLimitStore) => RateLimitStore) {
 const network = (number: number) => `2001:db8:${number.toString(16)}::1`;
 
 describe('guesses at one name', () => {
-  it('from one network, in each minute of two hours → five in any minute and twenty in any hour are judged', async () => {
+  it('from one network, in each minute of two hours → five in any minute and twenty in any hour are verified', async () => {
     const { clock, guess } = aLimit();
-    const judged: number[] = [];
+    const verified: number[] = [];
     for (let minute = 0; minute < 120; minute += 1) {
-      for (let count = 0; count < 7; count += 1) if ((await guess(HOME)) === 0) judged.push(clock.now());
+      for (let count = 0; count < 7; count += 1) if ((await guess(HOME)) === 0) verified.push(clock.now());
       clock.advance(MINUTE);
     }
-    expect(judged).toHaveLength(40);
-    for (const time of judged) {
-      expect(judged.filter((other) => other >= time && other < time + MINUTE).length).toBeLessThanOrEqual(5);
-      expect(judged.filter((other) => other >= time && other < time + HOUR).length).toBeLessThanOrEqual(20);
+    expect(verified).toHaveLength(40);
+    for (const time of verified) {
+      expect(verified.filter((other) => other >= time && other < time + MINUTE).length).toBeLessThanOrEqual(5);
+      expect(verified.filter((other) => other >= time && other < time + HOUR).length).toBeLessThanOrEqual(20);
     }
   });
 
@@ -67,18 +67,18 @@ describe('guesses at one name', () => {
       [80, (number: number) => `2001:db8:2:${number.toString(16)}::1`],
     ] as const) {
       const { clock, guess } = aLimit();
-      const judgedInMinute = async () => {
-        let judged = 0;
-        for (let number = 0; number < 300; number += 1) if ((await guess(address(number * 61))) === 0) judged += 1;
-        return judged;
+      const verifiedInMinute = async () => {
+        let verified = 0;
+        for (let number = 0; number < 300; number += 1) if ((await guess(address(number * 61))) === 0) verified += 1;
+        return verified;
       };
       const perMinute: number[] = [];
       for (let minute = 0; minute < 10; minute += 1) {
-        perMinute.push(await judgedInMinute());
+        perMinute.push(await verifiedInMinute());
         clock.advance(MINUTE);
       }
       expect(Math.max(...perMinute)).toBe(most);
-      expect(perMinute.reduce((sum, judged) => sum + judged)).toBe(80);
+      expect(perMinute.reduce((sum, verified) => sum + verified)).toBe(80);
       expect(await guess(ELSEWHERE)).toBe(0);
     }
   });
@@ -93,7 +93,7 @@ describe('guesses at one name', () => {
     }
   });
 
-  it('from 1 000 networks → a hundred are judged in the hour, and the others make no counter in the store', async () => {
+  it('from 1 000 networks → a hundred are verified in the hour, and the others make no counter in the store', async () => {
     const { clock, counted, guess } = aLimit();
     const waits = [];
     for (let number = 0; number < 1000; number += 1) waits.push(await guess(network(number)));
@@ -114,7 +114,7 @@ describe('guesses at one name', () => {
     for (let count = 0; count < 5; count += 1) expect(await guess(HOME)).toBe(0);
   });
 
-  it('that were right, or were not judged → count nowhere', async () => {
+  it('that were right, or were not verified → are counted nowhere', async () => {
     const { guess, limit, attempt } = aLimit();
     for (let count = 0; count < 120; count += 1) {
       expect(await guess(HOME)).toBe(0);
@@ -123,7 +123,7 @@ describe('guesses at one name', () => {
     expect(await guess(HOME)).toBe(0);
   });
 
-  it('while the store is away → do not use up the hour', async () => {
+  it('while the store is unavailable → do not use up the hour', async () => {
     let isAway = true;
     const { guess } = aLimit((real) => ({
       ...real,
@@ -175,7 +175,7 @@ describe('guesses at invented names', () => {
 });
 
 describe('a known browser', () => {
-  it('whatever was guessed at its name and its network → judged; five of its own guesses in a minute → a wait', async () => {
+  it('whatever was guessed at its name and its network → verified; five of its own guesses in a minute → a wait', async () => {
     const { clock, guess } = aLimit();
     for (let number = 0; number < 100; number += 1) await guess(network(number));
     for (let count = 0; count < 31; count += 1) await guess(HOME, { username: `n${count}` });

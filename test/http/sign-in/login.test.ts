@@ -257,7 +257,7 @@ describe('a login form', () => {
     expect(world.lastReason()).toBe('interaction_bad_csrf');
   });
 
-  it('is good for ten minutes', async () => {
+  it('expires in ten minutes', async () => {
     const world = await aWorld();
     const { browser, page } = await atLogin(world);
     world.advance(600_000);
@@ -403,7 +403,7 @@ describe('the limit on sign-in', () => {
     }
   });
 
-  it('judges no more than five of many guesses made at once', async () => {
+  it('verifies no more than five of many guesses made at once', async () => {
     const world = await aWorld();
     const { browser, page } = await atLogin(world);
     const guesses = Array.from({ length: 20 }, () => browser.post('/login', form(page, { password: 'wrong' })));
@@ -444,7 +444,7 @@ describe('the limit on sign-in', () => {
   });
 });
 
-describe('a sign-in that cannot be judged now', () => {
+describe('a sign-in that cannot be verified now', () => {
   it('because too many others wait is answered 503 with Retry-After, and counts for nothing', async () => {
     const world = await aWorld({ hashing: { concurrent: 1, waiting: 0 } });
     const { browser, page } = await atLogin(world);
@@ -468,7 +468,7 @@ describe('a sign-in that cannot be judged now', () => {
     expect((await browser.post('/login', form(page))).status).toBe(303);
   });
 
-  it('because the store is away is answered 503 with Retry-After', async () => {
+  it('because the store is unavailable is answered 503 with Retry-After', async () => {
     const world = await aWorld();
     const { browser, page } = await atLogin(world);
     world.breakStore('sessions');

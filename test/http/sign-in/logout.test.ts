@@ -292,7 +292,7 @@ describe('an address that is not registered', () => {
     expect(await isSignedIn(world, browser)).toBe(true);
   });
 
-  it('in the form of the question → refused, too: the form is good for its own request only', async () => {
+  it('in the form of the question → refused, too: the form is valid for its own request only', async () => {
     const world = await aLogoutWorld();
     const browser = await signedIn(world);
     const csrf = hidden(await browser.get(logoutPath()), 'csrf');
@@ -344,7 +344,7 @@ it('a form that a client posts to /logout, as from another site → 303 to the G
   expect((await browser.get(answer.location ?? '')).location).toBe(BYE);
 });
 
-it('while the store is away → a 503 page, and the person is signed in afterwards', async () => {
+it('while the store is unavailable → a 503 page, and the person is signed in afterwards', async () => {
   const world = await aLogoutWorld();
   const browser = await signedIn(world);
   const hint = await hintFor(world, 'alice', key, { client: SHOP });

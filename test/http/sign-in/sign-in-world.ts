@@ -42,7 +42,7 @@ export const NATIVE: Client = aClient({
   grantTypes: ['authorization_code', 'refresh_token'],
 });
 
-// The cheapest hash that a users file may hold: a test may judge hundreds of guesses.
+// The cheapest hash that a users file may hold: a test may verify hundreds of guesses.
 const COST = { memoryCost: 7168, timeCost: 1, parallelism: 1 };
 const passwordHash = await hash(PASSWORD, COST);
 const anotherHash = await hash(PASSWORD, COST);
@@ -107,10 +107,10 @@ export interface World {
   mendStores(): void;
   /** The calls of stores so far, as `sessions.use`; without those about the list of users, which no request makes. */
   storeCalls(): readonly string[];
-  /** Begins what ended sessions owe and no replica is at; resolves before clients are notified. */
+  /** Starts the pending logouts that no replica handles; resolves before clients are notified. */
   sweepLogouts(): Promise<void>;
   /** Resolves when the store knows the people of now. */
-  usersSettled(): Promise<void>;
+  usersRecorded(): Promise<void>;
   subject(username: string): string;
   /** The reason in the last request's log line. */
   lastReason(): string | undefined;
@@ -182,7 +182,7 @@ export async function aWorld(options: WorldOptions = {}): Promise<World> {
     },
     storeCalls: () => calls.filter((call) => !call.startsWith('users.')),
     sweepLogouts: () => grantry.server.logouts.sweep(),
-    usersSettled: () => grantry.usersSettled(),
+    usersRecorded: () => grantry.usersRecorded(),
     subject: (username) => SUBJECTS[username] ?? 'nobody',
     lastReason: () => grantry.logs().findLast(({ route }) => route !== undefined)?.reason as string | undefined,
     metrics: async () => (await fetch(grantry.adminUrl('/metrics'))).text(),

@@ -42,7 +42,7 @@ describe('prompt=none', () => {
     },
   );
 
-  it('given a store that is away → temporarily_unavailable at the client', async () => {
+  it('given an unavailable store → temporarily_unavailable at the client', async () => {
     const world = await aWorld({ clients: [OPENID] });
     const browser = await signedIn(world);
     world.breakStore('sessions');

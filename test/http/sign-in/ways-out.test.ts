@@ -63,14 +63,14 @@ class Deployment {
     this.#users = new LocalUsers({ clock, users });
     const options = { clock, issuer: ISSUER, pepper: PEPPER, owners: this.#users, wrapStores: () => stores };
     const replica = await startGrantry({ clients: CLIENTS, ...options });
-    await replica.usersSettled();
+    await replica.usersRecorded();
     return replica;
   }
 
   /** The present replica reads another list of users. */
   async edit(users: readonly LocalUser[]): Promise<void> {
     this.#users.replace(users);
-    await this.replica.usersSettled();
+    await this.replica.usersRecorded();
   }
 }
 
@@ -227,7 +227,7 @@ describe.each(WAYS_OUT)('a person who %s', (_name, lists, left, first) => {
       await deployment.edit(users);
       await held.visit(deployment.replica);
       deployment.clock.advance(lasts);
-      await deployment.replica.usersSettled();
+      await deployment.replica.usersRecorded();
       last = users;
     }
     expect(await held.left(await deployment.restart(last))).toEqual(left);
@@ -242,7 +242,7 @@ describe('a person', () => {
     await deployment.edit([]);
     expect(await held.visit(deployment.replica)).toBe(false);
     deployment.clock.advance(10 * 60_000);
-    await deployment.replica.usersSettled();
+    await deployment.replica.usersRecorded();
     const left = await held.left(await deployment.restart([ada]));
     // Codes and access tokens are older than their lifetimes by now.
     const expired = { code: false, 'JWT access token': false, 'opaque access token': false };

@@ -1,5 +1,5 @@
 // A server that starts while an older list has a fault: of the names in it no younger list may have a person, or the fault
-// gives where it may only take away.
+// gives where it may only withdraw access.
 
 import { describe, expect, it } from 'vitest';
 import { LocalUsers, UsersFileError } from '../../../src/login/local/local-users.ts';

@@ -378,14 +378,14 @@ describe('local users', () => {
     expect(await users.authenticate('bob', 'battery staple')).toBeDefined();
   });
 
-  it('who are removed while their password is being judged do not come in', async () => {
+  it('who are removed while their password is being verified are not signed in', async () => {
     const users = new LocalUsers({ clock: systemClock, users: [alice] });
     const attempt = users.authenticate('alice', 'correct horse');
     users.replace([]);
     expect(await attempt).toBeUndefined();
   });
 
-  it('are judged a few at a time, and a flood beyond the line is turned away unjudged', async () => {
+  it('are verified a few at a time, and a flood beyond the queue is refused unverified', async () => {
     const users = new LocalUsers({ clock: systemClock, users: [alice], hashing: { concurrent: 1, waiting: 2 } });
     const attempts = await Promise.allSettled(
       Array.from({ length: 6 }, () => users.authenticate('alice', 'correct horse')),

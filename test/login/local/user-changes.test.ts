@@ -1,5 +1,5 @@
-// How replicas settle their lists of users with each other: lists that lag behind, replicas that start with an old list or
-// end midway, and a store of which a part is away.
+// How replicas agree on their lists of users: lists that lag behind, replicas that start with an old list or
+// end midway, and a store of which a part is unavailable.
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type LocalUser, LocalUsers, type UsersReading } from '../../../src/login/local/local-users.ts';
@@ -77,7 +77,7 @@ describe('a new password', () => {
     expect(ended).toHaveLength(1);
   });
 
-  it('stays noted beside a replica that starts with the old list', async () => {
+  it('stays recorded beside a replica that starts with the old list', async () => {
     const fast = replica([OLD]);
     await fast.compare();
     await fast.read([NEW]);
@@ -147,7 +147,7 @@ describe('a new password', () => {
     expect([await started.lets('ada'), ended.length]).toEqual([true, 1]);
   });
 
-  it('is noted again where the store has gone back to the old one', async () => {
+  it('is recorded again where the store has gone back to the old one', async () => {
     const running = replica([OLD]);
     await running.compare();
     await running.read([NEW]);
@@ -205,14 +205,14 @@ describe('a person', () => {
     expect(ended).toEqual([{ subject: await subjectOf(OLD), reason: 'user_absent' }]);
   });
 
-  it('in a part of the store that is away holds up no other: all that can be settled is', async () => {
+  it('in an unavailable part of the store holds up no other: all that can be recorded is', async () => {
     const list = Array.from({ length: 200 }, (_, number) => ({ username: `user-${number}`, passwordHash: 'old' }));
-    const away = new Set(await Promise.all(list.slice(0, 100).map(subjectOf)));
+    const unavailable = new Set(await Promise.all(list.slice(0, 100).map(subjectOf)));
     const partly: UserStore = {
       list: () => stores.users.list(),
       recordAbsence: (subject) => stores.users.recordAbsence(subject),
       record: async (subject, ...more) => {
-        if (away.has(subject)) throw new StoreUnavailableError('users.settle');
+        if (unavailable.has(subject)) throw new StoreUnavailableError('users.settle');
         return stores.users.record(subject, ...more);
       },
     };
@@ -220,7 +220,7 @@ describe('a person', () => {
     await running.compare();
     expect((await stores.users.list()).size).toBe(100);
     expect(faults).toHaveLength(1);
-    away.clear();
+    unavailable.clear();
     await running.compare();
     expect((await stores.users.list()).size).toBe(200);
     expect(faults).toHaveLength(1);

@@ -109,7 +109,7 @@ describe('of two lists with one username', () => {
 });
 
 describe('a list with a fault', () => {
-  it('takes away only, and no other list changes', async () => {
+  it('only withdraws access, and no other list changes', async () => {
     serve('people', [user('ada'), user('grace'), user('alan'), blockOfEve]);
     serve('others', [user('barbara')], rank(2));
     const named = new Set(['ada', 'grace', 'new']);

@@ -22,27 +22,27 @@ const ADA = {
   groups: ['dev', 'ops'],
 };
 
-interface Judged {
+interface Asserted {
   readonly claims?: Record<string, unknown>;
   readonly provider?: Partial<OidcProvider>;
   /** Domains that other providers list. */
   readonly elsewhere?: readonly string[];
 }
 
-function judge({ claims = {}, provider = {}, elsewhere = [] }: Judged) {
+function answerTo({ claims = {}, provider = {}, elsewhere = [] }: Asserted) {
   const by = anOidcProvider(provider);
   const facts = factsOf(Object.assign({}, ADA, claims), by);
   return facts && admitPerson(facts, by, (domain) => elsewhere.includes(domain));
 }
 
-function personOf(judged: Judged) {
-  const answer = judge(judged);
+function personOf(asserted: Asserted) {
+  const answer = answerTo(asserted);
   if (answer?.outcome !== 'asserted') throw new Error(`expected a person, got ${JSON.stringify(answer)}`);
   return answer.person;
 }
 
-function reasonOf(judged: Judged) {
-  const answer = judge(judged);
+function reasonOf(asserted: Asserted) {
+  const answer = answerTo(asserted);
   return answer?.outcome === 'refused' ? answer.reason : answer?.outcome;
 }
 
@@ -59,7 +59,7 @@ describe('the subject', () => {
       { provider: { issuer: 'https://corp.example.com/' } },
       { claims: { sub: 'ada-2' } },
       { claims: { oid: 'ada-3' }, provider: { subjectClaim: 'oid' as const } },
-    ].map((judged) => personOf(judged).subject);
+    ].map((asserted) => personOf(asserted).subject);
     expect(new Set(subjects).size).toBe(4);
     expect(subjectOf('github', 'github.com', '1')).not.toBe(subjectOf('github', 'github.com1', ''));
   });
@@ -71,7 +71,7 @@ describe('the subject', () => {
   it.each([[''], ['a'.repeat(256)], ['a\0b'], ['ä'], [17], [null], [undefined], [['ada-1']]])(
     '%j → no person',
     (sub) => {
-      expect(judge({ claims: { sub } })).toBeUndefined();
+      expect(answerTo({ claims: { sub } })).toBeUndefined();
     },
   );
 
@@ -188,31 +188,31 @@ describe('groups', () => {
     ['the end of a direction', 'x\u202c'],
     ['255 characters', 'x'.repeat(255)],
   ])('whose name has %s → left out and counted; the others stay', (_, group) => {
-    const answer = judge({ claims: { groups: [group, 'dev', group, ''] } });
+    const answer = answerTo({ claims: { groups: [group, 'dev', group, ''] } });
     expect(answer).toMatchObject({ outcome: 'asserted', person: { groups: ['corp:dev'] }, groupsLeftOut: 1 });
   });
 
   it('whose name has a comma, where the provider allows commas → taken over; other characters stay out', () => {
     const groups = { include: ['**'], prefix: '', allowCommas: true };
-    const answer = judge({ provider: { groups }, claims: { groups: ['cn=dev,ou=teams', 'a\nb'] } });
+    const answer = answerTo({ provider: { groups }, claims: { groups: ['cn=dev,ou=teams', 'a\nb'] } });
     expect(answer).toMatchObject({ outcome: 'asserted', person: { groups: ['cn=dev,ou=teams'] }, groupsLeftOut: 1 });
   });
 
   it('that the globs leave out → not counted, whatever their names', () => {
     const groups = { include: ['de*'], prefix: '', allowCommas: false };
-    expect(judge({ provider: { groups }, claims: { groups: ['x,y', 'dev'] } })).toMatchObject({ groupsLeftOut: 0 });
+    expect(answerTo({ provider: { groups }, claims: { groups: ['x,y', 'dev'] } })).toMatchObject({ groupsLeftOut: 0 });
   });
 
   it('of which 500 are left beside those that are left out → let in', () => {
     const groups = [...Array.from({ length: 500 }, (_, index) => `g${index}`), 'a,b'];
-    expect(judge({ claims: { groups } })).toMatchObject({ outcome: 'asserted', groupsLeftOut: 1 });
+    expect(answerTo({ claims: { groups } })).toMatchObject({ outcome: 'asserted', groupsLeftOut: 1 });
   });
 
   it('in the token, even none of them, or not in it without a word of too many → no overage', () => {
     const distributed = { _claim_names: { roles: 'src1' } };
     const claimed = [{}, { groups: [] }, { groups: undefined }, { groups: undefined, ...distributed }];
-    expect(claimed.map((claims) => judge({ claims }))).toMatchObject(claimed.map(() => ({ isOverage: false })));
-    expect(judge({ claims: { hasgroups: true } })).toMatchObject({
+    expect(claimed.map((claims) => answerTo({ claims }))).toMatchObject(claimed.map(() => ({ isOverage: false })));
+    expect(answerTo({ claims: { hasgroups: true } })).toMatchObject({
       isOverage: false,
       person: { groups: ['corp:dev', 'corp:ops'] },
     });
@@ -236,7 +236,7 @@ describe('groups', () => {
     'too many for the token, by %j → refused where groups decide, else none',
     (overage) => {
       const claims = Object.assign({ groups: undefined }, overage);
-      expect(judge({ claims })).toMatchObject({ outcome: 'asserted', person: { groups: [] }, isOverage: true });
+      expect(answerTo({ claims })).toMatchObject({ outcome: 'asserted', person: { groups: [] }, isOverage: true });
       const provider = { allow: { emailDomains: [], groups: ['corp:dev'] } };
       expect(reasonOf({ claims, provider })).toBe('groups_overage');
     },

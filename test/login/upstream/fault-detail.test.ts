@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { OidcSource } from '../../../src/login/upstream/oidc.ts';
 import { CertificateMaker, type MadeCertificate } from '../../client-certificates.ts';
 import { freePort } from '../../free-port.ts';
-import { anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
+import { anOidcProvider, SIGN_IN_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
 
 const DOCUMENT = '/.well-known/openid-configuration';
@@ -101,7 +101,7 @@ describe('credentials that are tried with a made-up code', () => {
   const verified = async () => {
     const source = sourceAt(upstream.issuer);
     await source.discover();
-    const detail = await source.verifyCredentials(DEPARTURE_REQUEST.callbackUrl);
+    const detail = await source.verifyCredentials(SIGN_IN_REQUEST.callbackUrl);
     source.close();
     return detail;
   };
@@ -122,7 +122,7 @@ describe('credentials that are tried with a made-up code', () => {
       grant_type: 'authorization_code',
       code: expect.stringMatching(/^[\w-]{43}$/),
       code_verifier: expect.stringMatching(/^[\w-]{43}$/),
-      redirect_uri: DEPARTURE_REQUEST.callbackUrl,
+      redirect_uri: SIGN_IN_REQUEST.callbackUrl,
     });
     expect(authorization).toBe(`Basic ${btoa('grantry:ofgrantry')}`);
   });
@@ -161,13 +161,13 @@ describe('a sign-in', () => {
   const detailOf = async (parameters: Readonly<Record<string, string>> = { code: 'c1' }) => {
     const source = sourceAt(upstream.issuer);
     await source.discover();
-    const departure = await source.begin(DEPARTURE_REQUEST);
-    if (departure === 'unavailable') throw new Error('the provider was discovered');
-    upstream.nonce = departure.nonce;
-    const query = new URLSearchParams({ state: departure.state, ...parameters });
+    const started = await source.begin(SIGN_IN_REQUEST);
+    if (started === 'unavailable') throw new Error('the provider was discovered');
+    upstream.nonce = started.nonce;
+    const query = new URLSearchParams({ state: started.state, ...parameters });
     const end = await source.finish({
-      pending: departure,
-      callbackUrl: DEPARTURE_REQUEST.callbackUrl,
+      pending: started,
+      callbackUrl: SIGN_IN_REQUEST.callbackUrl,
       parameters: query,
     });
     source.close();

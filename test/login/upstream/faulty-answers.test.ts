@@ -3,7 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { OidcSource } from '../../../src/login/upstream/oidc.ts';
-import { anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
+import { anOidcProvider, SIGN_IN_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
 
 /** All that the mapping reads, so userinfo is not asked. */
@@ -29,11 +29,11 @@ async function outcome(): Promise<string> {
   if (credentials === undefined) throw new Error('a provider of these tests has credentials');
   const source = new OidcSource(provider, { credentials, isClaimedElsewhere: () => false });
   await source.discover();
-  const departure = await source.begin(DEPARTURE_REQUEST);
-  if (departure === 'unavailable') throw new Error('the provider was discovered');
-  upstream.nonce = departure.nonce;
-  const parameters = new URLSearchParams({ state: departure.state, code: 'c1' });
-  const answer = await source.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
+  const started = await source.begin(SIGN_IN_REQUEST);
+  if (started === 'unavailable') throw new Error('the provider was discovered');
+  upstream.nonce = started.nonce;
+  const parameters = new URLSearchParams({ state: started.state, code: 'c1' });
+  const answer = await source.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
   source.close();
   return answer.outcome === 'asserted' ? String(answer.person.username) : answer.outcome;
 }

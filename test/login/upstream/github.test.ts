@@ -5,7 +5,7 @@ import { GitHubSource } from '../../../src/login/upstream/github.ts';
 import type { GitHubProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { proxyOfTheEnvironment } from './environment-proxy.ts';
 import { GitHubStandIn } from './github-stand-in.ts';
-import { aGitHubProvider, DEPARTURE_REQUEST } from './providers.ts';
+import { aGitHubProvider, SIGN_IN_REQUEST } from './providers.ts';
 
 let github: GitHubStandIn;
 beforeAll(async () => {
@@ -20,40 +20,40 @@ async function signIn(changes: Partial<GitHubProvider> = {}, parameters: Record<
   const provider = aGitHubProvider(Object.assign({ host, organizations: ['corp'], credentials }, changes));
   const source = new GitHubSource(provider, { credentials, isClaimedElsewhere: () => false });
   await source.discover();
-  const departure = await source.begin(DEPARTURE_REQUEST);
-  if (departure === 'unavailable') throw new Error('its endpoints are known');
-  const answer = new URLSearchParams(Object.assign({ state: departure.state }, parameters));
+  const started = await source.begin(SIGN_IN_REQUEST);
+  if (started === 'unavailable') throw new Error('its endpoints are known');
+  const answer = new URLSearchParams(Object.assign({ state: started.state }, parameters));
   const outcome = await source.finish({
-    pending: departure,
-    callbackUrl: DEPARTURE_REQUEST.callbackUrl,
+    pending: started,
+    callbackUrl: SIGN_IN_REQUEST.callbackUrl,
     parameters: answer,
   });
   source.close();
-  return { departure, outcome };
+  return { started, outcome };
 }
 
 describe('the request', () => {
   it('has PKCE, state, and the two scopes', async () => {
-    const { departure } = await signIn();
-    const url = new URL(departure.location);
+    const { started } = await signIn();
+    const url = new URL(started.location);
     expect(`${url.origin}${url.pathname}`).toBe(`https://${github.host}/login/oauth/authorize`);
     expect(Object.fromEntries(url.searchParams)).toEqual({
       client_id: 'grantry',
       response_type: 'code',
-      redirect_uri: DEPARTURE_REQUEST.callbackUrl,
+      redirect_uri: SIGN_IN_REQUEST.callbackUrl,
       scope: 'read:org user:email',
-      state: departure.state,
+      state: started.state,
       code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
       code_challenge_method: 'S256',
     });
-    expect(github.redeemed?.get('code_verifier')).toBe(departure.codeVerifier);
+    expect(github.redeemed?.get('code_verifier')).toBe(started.codeVerifier);
   });
 });
 
 it('without a host → github.com, and its API at api.github.com', async () => {
   const asked = await proxyOfTheEnvironment(Number(new URL(`https://${github.host}`).port));
-  const { departure, outcome } = await signIn({ host: 'github.com' });
-  expect(new URL(departure.location).origin).toBe('https://github.com');
+  const { started, outcome } = await signIn({ host: 'github.com' });
+  expect(new URL(started.location).origin).toBe('https://github.com');
   expect(outcome).toMatchObject({ outcome: 'asserted' });
   expect(new Set(asked)).toEqual(new Set(['github.com:443', 'api.github.com:443']));
 });

@@ -6,7 +6,7 @@ import type { Discovery } from '../../../src/login/upstream/source.ts';
 import type { IdentityProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { TestClock } from '../../grantry.ts';
 import { until } from '../../until.ts';
-import { aGitHubProvider, anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
+import { aGitHubProvider, anOidcProvider, SIGN_IN_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
 
 const METADATA = '/.well-known/openid-configuration';
@@ -42,7 +42,7 @@ const corp = (changes: Partial<OidcProvider> = {}) =>
   anOidcProvider(Object.assign({ issuer: upstream.issuer }, changes));
 const reach = (uid = 'uid-corp') => sources.reports().get(uid)?.reach;
 const asked = () => upstream.asked.get(METADATA) ?? 0;
-const begin = async () => await sources.source('corp')?.begin(DEPARTURE_REQUEST);
+const begin = async () => await sources.source('corp')?.begin(SIGN_IN_REQUEST);
 
 function serve(providers: readonly IdentityProvider[]): void {
   served = providers;
@@ -104,19 +104,19 @@ describe('a provider', () => {
     expect([await begin(), reach(changes.uid)]).toEqual(['unavailable', 'NotObserved']);
   });
 
-  it('with a changed rule → judged by it, also where the person has left by the former one', async () => {
+  it('with a changed rule → validated by it, also where the person has left by the former one', async () => {
     serve([corp()]);
     await settled(1);
-    const departure = await begin();
-    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
+    const started = await begin();
+    if (started === undefined || started === 'unavailable') throw new Error('the provider was discovered');
     const facts = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups: [] };
     upstream.claims = Object.assign({ hd: 'other.example' }, facts);
     serve([corp({ requiredClaims: [{ claim: 'hd', values: ['corp.example'] }] })]);
-    upstream.nonce = departure.nonce;
-    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
+    upstream.nonce = started.nonce;
+    const parameters = new URLSearchParams({ code: 'c', state: started.state });
     const answer = await sources
       .source('corp')
-      ?.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
+      ?.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
     expect(answer).toMatchObject({ outcome: 'refused', reason: 'person_not_permitted' });
   });
 
@@ -216,9 +216,9 @@ describe('a person whose groups are too many for the token', () => {
   beforeEach(async () => {
     serve([corp()]);
     await settled(1);
-    const departure = await begin();
-    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
-    upstream.nonce = departure.nonce;
+    const started = await begin();
+    if (started === undefined || started === 'unavailable') throw new Error('the provider was discovered');
+    upstream.nonce = started.nonce;
     upstream.claims = {
       preferred_username: 'a',
       name: 'A',
@@ -227,8 +227,8 @@ describe('a person whose groups are too many for the token', () => {
       hasgroups: true,
     };
     upstream.userinfo = { sub: 'ada-1' };
-    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
-    const returned = { pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters };
+    const parameters = new URLSearchParams({ code: 'c', state: started.state });
+    const returned = { pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters };
     expect(await sources.source('corp')?.finish(returned)).toMatchObject({ person: { groups: [] } });
   });
 
@@ -275,9 +275,9 @@ describe('what came of a discovery', () => {
     serve([corp()]);
     await settled(1);
     await discoverAgain(5_000);
-    const away = 'the discovery document answered status 404';
-    expect(discovered.splice(0)).toEqual([['corp', { reach: 'DiscoveryFailed', detail: away }]]);
-    expect(sources.faultOf('corp')).toBe(away);
+    const detail = 'the discovery document answered status 404';
+    expect(discovered.splice(0)).toEqual([['corp', { reach: 'DiscoveryFailed', detail }]]);
+    expect(sources.faultOf('corp')).toBe(detail);
     upstream.answers.clear();
     await discoverAgain(10_000);
     await discoverAgain(600_000);
@@ -317,12 +317,12 @@ describe('what came of a discovery', () => {
 
 it('groups left out because of their names → reported once an hour for each provider, also after an edit', async () => {
   const signIn = async (name: string, groups: readonly string[]) => {
-    const departure = await sources.source(name)?.begin(DEPARTURE_REQUEST);
-    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
-    upstream.nonce = departure.nonce;
+    const started = await sources.source(name)?.begin(SIGN_IN_REQUEST);
+    if (started === undefined || started === 'unavailable') throw new Error('the provider was discovered');
+    upstream.nonce = started.nonce;
     upstream.claims = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups };
-    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
-    await sources.source(name)?.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
+    const parameters = new URLSearchParams({ code: 'c', state: started.state });
+    await sources.source(name)?.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
   };
   const lab = () => corp({ name: 'lab', uid: 'uid-lab' });
   serve([corp(), lab()]);
@@ -356,13 +356,13 @@ it('an address in the domain of another provider → unverified, also while that
   const emailOf = async (providers: readonly OidcProvider[]) => {
     serve(providers);
     await until('the discovery', () => reach() === 'Reachable');
-    const departure = await begin();
-    if (departure === undefined || departure === 'unavailable') throw new Error('the provider was discovered');
-    upstream.nonce = departure.nonce;
-    const parameters = new URLSearchParams({ code: 'c', state: departure.state });
+    const started = await begin();
+    if (started === undefined || started === 'unavailable') throw new Error('the provider was discovered');
+    upstream.nonce = started.nonce;
+    const parameters = new URLSearchParams({ code: 'c', state: started.state });
     const answer = await sources
       .source('corp')
-      ?.finish({ pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters });
+      ?.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
     return answer?.outcome === 'asserted' ? answer.person.email : answer;
   };
   upstream.claims = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups: [] };

@@ -5,7 +5,7 @@ import { OidcSource } from '../../../src/login/upstream/oidc.ts';
 import type { SignInRequest, SourceAnswer, StartedSignIn } from '../../../src/oauth/ports/identity-source.ts';
 import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { CertificateMaker } from '../../client-certificates.ts';
-import { anOidcProvider, DEPARTURE_REQUEST } from './providers.ts';
+import { anOidcProvider, SIGN_IN_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
 
 let upstream: ScriptedProvider;
@@ -32,16 +32,16 @@ function sourceWith(changes: Partial<OidcProvider> = {}, isClaimedElsewhere = (_
 
 async function departed(source: OidcSource, request: Partial<SignInRequest> = {}): Promise<StartedSignIn> {
   expect((await source.discover()).reach).toBe('Reachable');
-  const departure = await source.begin(Object.assign({}, DEPARTURE_REQUEST, request));
-  if (departure === 'unavailable') throw new Error('the provider was discovered');
-  upstream.nonce = departure.nonce;
-  return departure;
+  const started = await source.begin(Object.assign({}, SIGN_IN_REQUEST, request));
+  if (started === 'unavailable') throw new Error('the provider was discovered');
+  upstream.nonce = started.nonce;
+  return started;
 }
 
 /** The callback of a browser. */
-function returning(departure: StartedSignIn, parameters: Record<string, string> = { code: 'c1' }) {
-  const answer = new URLSearchParams(Object.assign({ state: departure.state }, parameters));
-  return { pending: departure, callbackUrl: DEPARTURE_REQUEST.callbackUrl, parameters: answer };
+function returning(started: StartedSignIn, parameters: Record<string, string> = { code: 'c1' }) {
+  const answer = new URLSearchParams(Object.assign({ state: started.state }, parameters));
+  return { pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters: answer };
 }
 
 async function answerTo(
@@ -49,28 +49,28 @@ async function answerTo(
   changes: Partial<OidcProvider> = {},
 ): Promise<SourceAnswer> {
   const source = sourceWith(changes);
-  const departure = await departed(source);
-  return await source.finish(returning(departure, parameters));
+  const started = await departed(source);
+  return await source.finish(returning(started, parameters));
 }
 
 describe('the request', () => {
   it('has PKCE, state, nonce, and what the manifest and the client ask for', async () => {
     const source = sourceWith({ acrValues: ['mfa', 'phr'], scopes: ['openid', 'groups'] });
-    const departure = await departed(source, {
+    const started = await departed(source, {
       prompt: 'login',
       maxAge: 60,
       loginHint: 'ada',
       uiLocales: 'de',
     });
-    const url = new URL(departure.location);
+    const url = new URL(started.location);
     expect(`${url.origin}${url.pathname}`).toBe(`${upstream.issuer}/authorize`);
     expect(Object.fromEntries(url.searchParams)).toEqual({
       client_id: 'grantry',
       response_type: 'code',
-      redirect_uri: DEPARTURE_REQUEST.callbackUrl,
+      redirect_uri: SIGN_IN_REQUEST.callbackUrl,
       scope: 'openid groups',
-      state: departure.state,
-      nonce: departure.nonce,
+      state: started.state,
+      nonce: started.nonce,
       code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
       code_challenge_method: 'S256',
       acr_values: 'mfa phr',
@@ -81,14 +81,14 @@ describe('the request', () => {
     });
     const again = await departed(source);
     expect([again.state, again.nonce, again.codeVerifier]).not.toEqual([
-      departure.state,
-      departure.nonce,
-      departure.codeVerifier,
+      started.state,
+      started.nonce,
+      started.codeVerifier,
     ]);
   });
 
   it('before anything is known of the provider → unavailable', async () => {
-    expect(await sourceWith().begin(DEPARTURE_REQUEST)).toBe('unavailable');
+    expect(await sourceWith().begin(SIGN_IN_REQUEST)).toBe('unavailable');
   });
 });
 
@@ -103,8 +103,8 @@ describe('a good answer', () => {
       groups: ['x'],
     };
     const source = sourceWith();
-    const departure = await departed(source);
-    expect(await source.finish(returning(departure))).toEqual({
+    const started = await departed(source);
+    expect(await source.finish(returning(started))).toEqual({
       outcome: 'asserted',
       person: {
         subject: expect.stringMatching(/^usr_/),
@@ -119,8 +119,8 @@ describe('a good answer', () => {
     });
     expect(upstream.redeemed).toHaveLength(1);
     const { form, authorization } = upstream.redeemed[0] ?? {};
-    expect(form?.get('code_verifier')).toBe(departure.codeVerifier);
-    expect(form?.get('redirect_uri')).toBe(DEPARTURE_REQUEST.callbackUrl);
+    expect(form?.get('code_verifier')).toBe(started.codeVerifier);
+    expect(form?.get('redirect_uri')).toBe(SIGN_IN_REQUEST.callbackUrl);
     expect(authorization).toMatch(/^Basic /);
     expect(upstream.asked.get('/userinfo')).toBeUndefined();
   });
@@ -154,8 +154,8 @@ describe('a good answer', () => {
   it('in a domain that another provider lists → the address is left out', async () => {
     upstream.claims = { email: 'a@b.example', email_verified: true };
     const source = sourceWith({}, (domain) => domain === 'b.example');
-    const departure = await departed(source);
-    expect(await source.finish(returning(departure))).toMatchObject({ person: { email: undefined } });
+    const started = await departed(source);
+    expect(await source.finish(returning(started))).toMatchObject({ person: { email: undefined } });
   });
 });
 
@@ -248,7 +248,7 @@ describe('errors of the provider', () => {
     expect(await answerTo()).toMatchObject({ outcome: 'unavailable' });
   });
 
-  it('a connection that breaks, keys that are away, and a body that breaks → unavailable', async () => {
+  it('a connection that breaks, unavailable keys, and a body that breaks → unavailable', async () => {
     upstream.answers.set('/token', (_request, response) => response.destroy());
     expect(await answerTo()).toMatchObject({ outcome: 'unavailable' });
     upstream.answers.set('/token', (_request, response) => {
@@ -274,7 +274,7 @@ describe('discovery', () => {
     upstream.metadata = metadata.issuer === 'SLASH' ? { issuer: `${upstream.issuer}/` } : metadata;
     const source = sourceWith();
     expect((await source.discover()).reach).toBe(reach);
-    expect(await source.begin(DEPARTURE_REQUEST)).toBe('unavailable');
+    expect(await source.begin(SIGN_IN_REQUEST)).toBe('unavailable');
   });
 
   it('of 1 MiB, of a redirect, of another status, of no JSON → failed, and what was known stands', async () => {
@@ -293,16 +293,16 @@ describe('discovery', () => {
       upstream.answers.set(path, fault);
       expect((await source.discover()).reach).toBe('DiscoveryFailed');
     }
-    expect(await source.begin(DEPARTURE_REQUEST)).not.toBe('unavailable');
+    expect(await source.begin(SIGN_IN_REQUEST)).not.toBe('unavailable');
     source.forget();
-    expect(await source.begin(DEPARTURE_REQUEST)).toBe('unavailable');
+    expect(await source.begin(SIGN_IN_REQUEST)).toBe('unavailable');
   });
 
   it('again, of the same document → the keys that were fetched stay', async () => {
     const source = sourceWith();
     for (let round = 0; round < 2; round += 1) {
-      const departure = await departed(source);
-      expect((await source.finish(returning(departure))).outcome).toBe('asserted');
+      const started = await departed(source);
+      expect((await source.finish(returning(started))).outcome).toBe('asserted');
     }
     expect(upstream.asked.get('/keys')).toBe(1);
   });
@@ -335,16 +335,16 @@ describe('a provider behind an authority of its own', () => {
 
 it('33 sign-ins at once → the last one is refused, the others go on', async () => {
   const source = sourceWith();
-  const departure = await departed(source);
+  const started = await departed(source);
   const held: (() => void)[] = [];
   upstream.answers.set('/token', (_request, response) => {
     held.push(() => json(response, { error: 'invalid_grant' }, 400));
     if (held.length === 32) full.resolve();
   });
   const full = Promise.withResolvers<void>();
-  const running = Array.from({ length: 32 }, () => source.finish(returning(departure)));
+  const running = Array.from({ length: 32 }, () => source.finish(returning(started)));
   await full.promise;
-  expect(await source.finish(returning(departure))).toMatchObject({ outcome: 'unavailable' });
+  expect(await source.finish(returning(started))).toMatchObject({ outcome: 'unavailable' });
   for (const answer of held) answer();
   expect(await Promise.all(running)).toMatchObject(Array.from({ length: 32 }, () => ({ outcome: 'invalid' })));
 });

@@ -1,4 +1,4 @@
-// IdentityProviders for tests, as their manifests with defaults become, and a departure for them.
+// IdentityProviders for tests, as their manifests with defaults become, and a sign-in request for them.
 
 import type { SignInRequest } from '../../../src/oauth/ports/identity-source.ts';
 import type { GitHubProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
@@ -16,8 +16,8 @@ const BASE = {
   credentials: { clientId: 'grantry', clientSecret: 'the secret of grantry!!!!!!!!!!!', authorities: undefined },
 };
 
-/** A departure that asks for nothing. */
-export const DEPARTURE_REQUEST: SignInRequest = {
+/** A sign-in request without options. */
+export const SIGN_IN_REQUEST: SignInRequest = {
   callbackUrl: 'https://login.example.com/login/callback/corp',
   prompt: undefined,
   maxAge: undefined,

@@ -12,9 +12,9 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 export class ScriptedProvider {
   readonly issuer: string;
-  /** Members of the metadata that differ; null takes one away. */
+  /** Members of the metadata that differ; null removes one. */
   metadata: Record<string, unknown> = {};
-  /** Claims of the ID token beside those that are due; null takes one away. */
+  /** Claims of the ID token beside those that are due; null removes one. */
   claims: Record<string, unknown> = {};
   /** The answer of userinfo. */
   userinfo: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-// The work of judging an assertion (security row C6): one signature is verified whatever the client is. Verifications are
+// The work of verifying an assertion (security row C6): one signature is verified whatever the client is. Verifications are
 // counted here, because an answer alone does not show them.
 
 import { verify } from 'node:crypto';

@@ -25,12 +25,12 @@ function noncesOf(rule: NonceRule, pepper = PEPPER): ProofNonces {
 const ON_DEMAND = noncesOf('on-demand');
 const REQUIRED = noncesOf('required');
 
-function judged(header: string, changes: Partial<ProofExpectations> = {}) {
+function verified(header: string, changes: Partial<ProofExpectations> = {}) {
   return verifier.verify(header, { method: 'POST', urls: [URL], now: NOW, nonces: ON_DEMAND, ...changes });
 }
 
 function faultOf(header: string, changes: Partial<ProofExpectations> = {}): string {
-  const answer = judged(header, changes);
+  const answer = verified(header, changes);
   return typeof answer === 'string' ? answer : 'passes';
 }
 
@@ -45,7 +45,7 @@ const ath = (token: string) => createHash('sha256').update(token).digest('base64
 describe('a right proof', () => {
   it.each(['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const)('by %s → the key that it is of', (algorithm) => {
     const by = new DpopHolder(algorithm);
-    const answer = judged(by.proof(URL, NOW, { claims: { jti: 'one' } }));
+    const answer = verified(by.proof(URL, NOW, { claims: { jti: 'one' } }));
     expect(answer).toMatchObject({ thumbprint: by.thumbprint, confirmation: `jkt.${by.thumbprint}`, nonce: undefined });
     expect(answer).toMatchObject({ mark: { value: `${by.thumbprint}.one`, issuedAt: NOW } });
   });
@@ -61,9 +61,9 @@ describe('a right proof', () => {
   it('whose key was seen before, in other proofs → is of the same key', () => {
     const [one, other] = [new DpopHolder(), new DpopHolder()];
     for (const by of [one, other, one, other]) {
-      expect(judged(by.proof(URL, NOW))).toMatchObject({ thumbprint: by.thumbprint });
+      expect(verified(by.proof(URL, NOW))).toMatchObject({ thumbprint: by.thumbprint });
     }
-    // A header that is known vouches for no signature.
+    // A known header proves no signature.
     const [header = ''] = one.proof(URL, NOW).split('.');
     const [, ...rest] = other.proof(URL, NOW).split('.');
     expect(faultOf([header, ...rest].join('.'))).toBe('dpop_signature_invalid');
@@ -310,7 +310,7 @@ describe('the mark of a proof', () => {
   ])('$name → lasts as long as the proof could pass, and little longer', ({ off, withNonce }) => {
     const nonce = withNonce ? ON_DEMAND.make(NOW) : undefined;
     const proof = holder.proof(URL, NOW + off * SECOND, { claims: { nonce } });
-    const first = judged(proof);
+    const first = verified(proof);
     if (typeof first === 'string') throw new Error(first);
     const { expiresAt } = first.mark;
     expect(expiresAt - NOW).toBeLessThanOrEqual(5 * MINUTE + 5 * SECOND);
@@ -329,14 +329,14 @@ describe('the mark of a proof', () => {
     { off: -60 * MINUTE, withNonce: true, from: -MINUTE },
   ])('$off ms off, with a nonce: $withNonce → begins $from ms off', ({ off, withNonce, from }) => {
     const nonce = withNonce ? ON_DEMAND.make(NOW) : undefined;
-    const proof = judged(holder.proof(URL, NOW + off, { claims: { nonce } }));
+    const proof = verified(holder.proof(URL, NOW + off, { claims: { nonce } }));
     if (typeof proof === 'string') throw new Error(proof);
     expect(proof.mark.issuedAt - NOW).toBe(from);
   });
 
   it('is about key and id: another key, or another id, has another', () => {
     const markOf = (by: DpopHolder, jti: string) => {
-      const answer = judged(by.proof(URL, NOW, { claims: { jti } }));
+      const answer = verified(by.proof(URL, NOW, { claims: { jti } }));
       return typeof answer === 'string' ? answer : answer.mark.value;
     };
     const [one, other] = [new DpopHolder(), new DpopHolder()];
@@ -362,11 +362,11 @@ describe('a proof beside an access token', () => {
   });
 });
 
-describe('the judge', () => {
+describe('the verifier', () => {
   it('has the thumbprint of RFC 7638 for every kind of key', () => {
     for (const algorithm of ['ES256', 'PS256', 'EdDSA'] satisfies readonly HolderAlgorithm[]) {
       const by = new DpopHolder(algorithm);
-      expect(judged(by.proof(URL, NOW))).toMatchObject({ thumbprint: by.thumbprint });
+      expect(verified(by.proof(URL, NOW))).toMatchObject({ thumbprint: by.thumbprint });
     }
   });
 });

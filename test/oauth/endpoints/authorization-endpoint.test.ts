@@ -108,7 +108,7 @@ describe('an authorization request', () => {
     });
   });
 
-  it('with scope openid keeps what it says about the sign-in, also when it is judged again', () => {
+  it('with scope openid keeps what it says about the sign-in, also when it is validated again', () => {
     const client = aClient({ scopes: ['openid', 'offline_access'] });
     const { endpoint } = anEndpoint();
     const sent = { scope: 'openid offline_access', nonce: 'n', prompt: 'login', max_age: '60', login_hint: 'ada' };
@@ -557,7 +557,7 @@ describe('a code', () => {
 describe('a code challenge that comes again (RFC 9700 §2.1.1)', () => {
   const types = (events: readonly AuditEvent[]) => events.map((event) => event.type);
 
-  it('is noted, and the login goes on', async () => {
+  it('is recorded, and the login goes on', async () => {
     const { endpoint, events } = anEndpoint();
     const check = accepted(endpoint.check(aRequest(), registryOf(aClient())));
     await endpoint.issue(check, person);
@@ -570,7 +570,7 @@ describe('a code challenge that comes again (RFC 9700 §2.1.1)', () => {
     expect(events.at(-1)).toMatchObject({ clientId: 'shop.web' });
   });
 
-  it('is not noted for another challenge, another client or after an hour', async () => {
+  it('is not recorded for another challenge, another client or after an hour', async () => {
     const { endpoint, events, time } = anEndpoint();
     const other = aClient({ uid: 'other', clientId: 'other' });
     const registry = registryOf(aClient(), other);
@@ -601,7 +601,7 @@ describe('a denial', () => {
   });
 });
 
-describe('a request that is judged again after the person has decided', () => {
+describe('a request that is validated again after the person has decided', () => {
   function recheck(client: Client | undefined, changes: Sent = {}): AuthorizationCheck {
     const { endpoint } = anEndpoint();
     const { request } = accepted(endpoint.check(aRequest(changes), registryOf(aClient())));

@@ -1,4 +1,4 @@
-// Which tokens are noted as uses, and how often the store is asked.
+// Which tokens are recorded as uses, and how often the store is asked.
 
 import { describe, expect, it } from 'vitest';
 import { UseRecorder } from '../../../src/oauth/grants/use-recorder.ts';
@@ -19,13 +19,13 @@ const ISSUED: AuditEvent = { ...REFRESHED, type: 'token.issued' };
 function aWorld(note: (subject: string, clientUid: string) => Promise<void> = async () => {}) {
   const clock = new TestClock();
   const recorded: AuditEvent[] = [];
-  const noted: string[] = [];
+  const storedUses: string[] = [];
   const lines: string[] = [];
   const uses = new UseRecorder({
     audit: { record: (event) => void recorded.push(event) },
     uses: {
       note: (subject, clientUid) => {
-        noted.push(`${subject} ${clientUid}`);
+        storedUses.push(`${subject} ${clientUid}`);
         return note(subject, clientUid);
       },
     },
@@ -33,55 +33,55 @@ function aWorld(note: (subject: string, clientUid: string) => Promise<void> = as
     clock,
     log: createLog('info', { write: (line) => void lines.push(line) }),
   });
-  return { uses, clock, recorded, noted, lines };
+  return { uses, clock, recorded, storedUses, lines };
 }
 
 describe('a use', () => {
-  it('given a redeemed code → noted, and the event is recorded', () => {
-    const { uses, recorded, noted } = aWorld();
+  it('given a redeemed code → the use and the event are recorded', () => {
+    const { uses, recorded, storedUses } = aWorld();
     uses.record(ISSUED);
-    expect(noted).toEqual(['usr_alice uid-of-shop']);
+    expect(storedUses).toEqual(['usr_alice uid-of-shop']);
     expect(recorded).toEqual([ISSUED]);
   });
 
   it('given refreshes → one an hour for each person and client', () => {
-    const { uses, clock, noted } = aWorld();
+    const { uses, clock, storedUses } = aWorld();
     uses.record(REFRESHED);
     uses.record({ ...REFRESHED, subject: 'usr_bob' });
     clock.advance(USE_INTERVAL - 1);
     uses.record(REFRESHED);
-    expect(noted).toEqual(['usr_alice uid-of-shop', 'usr_bob uid-of-shop']);
+    expect(storedUses).toEqual(['usr_alice uid-of-shop', 'usr_bob uid-of-shop']);
     clock.advance(1);
     uses.record(REFRESHED);
-    expect(noted).toHaveLength(3);
+    expect(storedUses).toHaveLength(3);
   });
 
-  it('given a code redeemed within the hour → noted: the uses may be forgotten since', () => {
-    const { uses, noted } = aWorld();
+  it('given a code redeemed within the hour → recorded: the uses may be forgotten since', () => {
+    const { uses, storedUses } = aWorld();
     uses.record(REFRESHED);
     uses.record(ISSUED);
-    expect(noted).toHaveLength(2);
+    expect(storedUses).toHaveLength(2);
   });
 
   it.each([
     ['a token of a client for itself', { ...ISSUED, subject: 'shop.web', grantId: undefined }],
     ['a refused request', { ...ISSUED, type: 'token.refused' } as const],
     ['a client that is no longer registered', { ...ISSUED, clientId: 'shop.gone' }],
-  ])('given %s → recorded, not noted', (_name, event) => {
-    const { uses, recorded, noted } = aWorld();
+  ])('given %s → the event is recorded, and no use', (_name, event) => {
+    const { uses, recorded, storedUses } = aWorld();
     uses.record(event);
     expect(recorded).toEqual([event]);
-    expect(noted).toEqual([]);
+    expect(storedUses).toEqual([]);
   });
 
-  it('given a store that is away → no fault and no log line; given another fault → a log line', async () => {
-    const faults: unknown[] = [new StoreUnavailableError('away'), new TypeError('of ours')];
-    const { uses, noted, lines } = aWorld(async () => {
+  it('given an unavailable store → no fault and no log line; given another fault → a log line', async () => {
+    const faults: unknown[] = [new StoreUnavailableError('unavailable'), new TypeError('of ours')];
+    const { uses, storedUses, lines } = aWorld(async () => {
       throw faults.shift();
     });
     uses.record(ISSUED);
     uses.record(ISSUED);
-    expect(noted).toHaveLength(2);
+    expect(storedUses).toHaveLength(2);
     await until('the second is logged', () => lines.length > 0);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('of ours');

@@ -115,7 +115,7 @@ function lacksProof({ client, key }: { readonly client: CastName; readonly key: 
 const proofMissing = { error: 'invalid_dpop_proof', reason: 'dpop_proof_missing' } as const;
 const gone = { error: 'invalid_grant', reason: 'code_gone' } as const;
 
-/** Judges a redemption and moves the grant. */
+/** The expected answer to a redemption, which moves the grant. */
 export function redeem(
   model: Model,
   grant: ModelGrant,
@@ -155,7 +155,7 @@ export function redeem(
   return { good: 'redeemed', generation: 0 };
 }
 
-/** Judges a refresh and moves the grant. */
+/** The expected answer to a refresh, which moves the grant. */
 export function refresh(
   model: Model,
   grant: ModelGrant,
@@ -194,7 +194,7 @@ export function refresh(
   return { good: 'rotated', generation: grant.generation };
 }
 
-/** Judges the revocation of a refresh token of any generation and moves the grant. */
+/** Revokes a refresh token of any generation and moves the grant. */
 export function revokeRefreshToken(model: Model, grant: ModelGrant, client: CastName): Verdict | { revoked: true } {
   if (isForgotten(grant, model.now)) return { revoked: true };
   if (client !== grant.client) return { error: 'invalid_request', reason: 'token_of_another_client' };
@@ -202,7 +202,7 @@ export function revokeRefreshToken(model: Model, grant: ModelGrant, client: Cast
   return { revoked: true };
 }
 
-/** Judges the revocation of an access token and moves it. */
+/** Revokes an access token and moves it. */
 export function revokeAccessToken(
   model: Model,
   grant: ModelGrant,

@@ -301,7 +301,7 @@ export async function checkInvariants(
 ): Promise<void> {
   // One redemption.
   expect(grant.redemptions).toBeLessThanOrEqual(1);
-  // Dead families stay dead, living tokens are for the right client, person and API, and only as wide as they were made.
+  // Revoked families stay revoked, active tokens are for the right client, person and API, and only as wide as they were made.
   for (const token of grant.accessTokens.slice(-newest)) {
     const told = await world.introspect('api', token.token);
     if (accessTokenLives(model, grant, token)) {

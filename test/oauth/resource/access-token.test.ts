@@ -17,8 +17,8 @@ const RIGHT = {
 };
 
 function faultOf(changes: Record<string, unknown>): string {
-  const judged = verifyClaims({ ...RIGHT, ...changes }, EXPECTED);
-  return typeof judged === 'string' ? judged : 'passes';
+  const result = verifyClaims({ ...RIGHT, ...changes }, EXPECTED);
+  return typeof result === 'string' ? result : 'passes';
 }
 
 describe('claims', () => {

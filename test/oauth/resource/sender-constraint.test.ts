@@ -27,8 +27,8 @@ interface Sent extends Partial<SenderFacts> {
 function outcome({ scheme = 'Bearer', cnf, requireBinding = 'None', ...facts }: Sent) {
   const credentials = { token: TOKEN, scheme, transport: 'header' } as const;
   const sent = { method: 'GET', urls: [URL], proofs: [], certificate: undefined, now: NOW, ...facts };
-  const judged = verifySender(credentials, { cnf }, sent, { verifier, nonces, requireBinding });
-  return 'reason' in judged ? `${judged.code} ${judged.reason}` : 'passes';
+  const result = verifySender(credentials, { cnf }, sent, { verifier, nonces, requireBinding });
+  return 'reason' in result ? `${result.code} ${result.reason}` : 'passes';
 }
 
 const proof = (claims = {}, by = holder) => by.proof(URL, NOW, { claims: { htm: 'GET', ath, ...claims } });

@@ -1,4 +1,4 @@
-// The judge of public keys by their shape, and their thumbprints.
+// The validation of public keys by their shape, and their thumbprints.
 
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';

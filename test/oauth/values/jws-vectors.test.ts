@@ -1,4 +1,4 @@
-// Project Wycheproof's vectors for JWS, by the parser, the judge of JWKs and the verification together.
+// Project Wycheproof's vectors for JWS, by the parser, the validation of JWKs and the verification together.
 
 import { readFileSync } from 'node:fs';
 import type { JWK } from 'jose';

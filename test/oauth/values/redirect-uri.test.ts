@@ -126,7 +126,7 @@ describe('a redirect_uri on a loopback literal (RFC 8252 §7.3)', () => {
   });
 
   it.each(['http://127.0.0.1.example.com/cb', 'http://127.0.0.1@example.com/cb', 'http://[::1].example.com/cb'])(
-    'gives no port away to a registered %s, which only begins like one',
+    'admits no other port for a registered %s, which only begins like one',
     (uri) => {
       const withPort = uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\]))/, '$1:80');
       expect(matchRedirectUri(uri, [uri])).toBe(true);

@@ -37,7 +37,7 @@ describeRedis('guesses at one name from many addresses', () => {
       wrapStores: () => redisStores({ connection, keys }),
     });
     // What it writes of the list of users at its start is not of a guess.
-    await grantry.usersSettled();
+    await grantry.usersRecorded();
   });
   afterAll(async () => {
     await grantry.stop();

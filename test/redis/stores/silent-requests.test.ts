@@ -31,7 +31,7 @@ describeRedis('a silent request', () => {
       rateLimits: true,
       wrapStores: () => redisStores({ connection, keys }),
     });
-    await grantry.usersSettled();
+    await grantry.usersRecorded();
   });
   afterAll(async () => {
     await grantry.stop();

@@ -64,12 +64,12 @@ it('its lines for curl → an active token with its scope', async () => {
 interface Asking {
   readonly program: () => Program;
   /** What it answers while it cannot ask. */
-  readonly away: number;
+  readonly unavailable: number;
   /** Whether it waits no longer than a test may for a grantry that stands still. */
   readonly isBounded: boolean;
 }
 
-function describeAskingApi({ program, away, isBounded }: Asking): void {
+function describeAskingApi({ program, unavailable, isBounded }: Asking): void {
   let issuer: NotesIssuer;
   let api: NotesProgram;
   beforeAll(async () => {
@@ -135,14 +135,14 @@ function describeAskingApi({ program, away, isBounded }: Asking): void {
     expect([400, 401]).toContain(status);
   });
 
-  it('grantry stands still, or is away → no access', async () => {
+  it('grantry stands still, or is unavailable → no access', async () => {
     const [still, gone] = [await issuer.token(), await issuer.token()];
     if (isBounded) {
       issuer.stop();
-      expect(await api.answer(`Bearer ${still}`)).toMatchObject({ status: away });
+      expect(await api.answer(`Bearer ${still}`)).toMatchObject({ status: unavailable });
     }
     await issuer.end();
-    expect(await api.answer(`Bearer ${gone}`)).toMatchObject({ status: away });
+    expect(await api.answer(`Bearer ${gone}`)).toMatchObject({ status: unavailable });
   });
 }
 
@@ -154,7 +154,7 @@ describe('the library', () => {
     symlinkSync(ROOT, join(folder, 'node_modules/grantry'));
     return { command: process.execPath, words: ['--conditions=source', file], cwd: folder };
   };
-  describeAskingApi({ program, away: 503, isBounded: true });
+  describeAskingApi({ program, unavailable: 503, isBounded: true });
 });
 
 describeApache('Apache with mod_oauth2', () => {
@@ -179,5 +179,5 @@ describeApache('Apache with mod_oauth2', () => {
     expect(here).not.toBe(lines);
     return apacheWith(here, mkdtempSync(join(folder, 'apache-')));
   };
-  describeAskingApi({ program, away: 401, isBounded: false });
+  describeAskingApi({ program, unavailable: 401, isBounded: false });
 });

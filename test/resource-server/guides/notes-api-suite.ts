@@ -48,7 +48,7 @@ export function describeNotesApi(page: string, programs: Readonly<Record<string,
       });
     });
 
-    it('an issuer that goes away → the keys at hand serve on', async () => {
+    it('an issuer that becomes unavailable → the keys at hand serve on', async () => {
       const token = await world.issuer.token();
       const statusOf = async (name: string) => (await world.api(name).answer(`Bearer ${token}`)).status;
       const names = Object.keys(programs);

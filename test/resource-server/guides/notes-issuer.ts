@@ -23,7 +23,7 @@ function signingKey(algorithm: SigningAlgorithm, revokedKeyIds: readonly string[
 
 type Json = Record<string, unknown>;
 
-/** What of a token is other than in one that the issuer has issued; undefined takes a member away. */
+/** What of a token is other than in one that the issuer has issued; undefined removes a member. */
 interface Difference {
   readonly claims?: Json;
   readonly header?: Json;

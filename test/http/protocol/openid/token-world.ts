@@ -62,7 +62,7 @@ export async function aTokenWorld(): Promise<TokenWorld> {
     keys,
     clients: clientsWith(keys),
     clusterIssuer: { current: async () => ({ issuer: ISSUER, keys: keys.map(registered) }) },
-    wrapStores: (stores) => noted(stores, calls),
+    wrapStores: (stores) => recording(stores, calls),
   });
   const browser = new TestBrowser(`http://127.0.0.1:${grantry.port}`, ISSUER);
   const signIn = async () => {
@@ -147,8 +147,8 @@ function registered({ publicJwk }: SigningKey) {
   return key;
 }
 
-/** The stores; each call is noted. */
-function noted(stores: Stores, calls: string[]): Stores {
+/** The stores; each call is recorded. */
+function recording(stores: Stores, calls: string[]): Stores {
   const entries = Object.entries(stores).map(([name, store]: [string, object]) => [
     name,
     new Proxy(store, {

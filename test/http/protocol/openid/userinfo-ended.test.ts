@@ -81,14 +81,14 @@ const ENDS: readonly (readonly [string, (visit: Visit) => unknown])[] = [
     'a password that is changed',
     async ({ world }) => {
       world.changePassword('alice');
-      await world.usersSettled();
+      await world.usersRecorded();
     },
   ],
   [
     'a person who is disabled, and enabled again',
     async ({ world }) => {
       world.setDisabled(['alice']);
-      await world.usersSettled();
+      await world.usersRecorded();
       world.setDisabled([]);
     },
   ],
@@ -133,7 +133,7 @@ describe('a signing key that is removed', () => {
     expect(await userinfo(visited)).toBe('200');
   });
 
-  it('→ an opaque token lives on: no key vouches for it', async () => {
+  it('→ an opaque token stays valid: it depends on no key', async () => {
     const visited = await visit(OPAQUE, 'openid');
     visited.world.setKeys([otherKey]);
     expect(await userinfo(visited)).toBe('200');

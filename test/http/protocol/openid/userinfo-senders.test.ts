@@ -120,7 +120,7 @@ describe.each([WEB, KEEPER, SPA])('a token of $clientId that is bound to a DPoP 
     }
   });
 
-  it('given a proof again → 401 invalid_dpop_proof, also while the store of marks is away', async () => {
+  it('given a proof again → 401 invalid_dpop_proof, also while the store of marks is unavailable', async () => {
     for (const isAway of [false, true]) {
       areMarksAway = isAway;
       const proof = proofOf();

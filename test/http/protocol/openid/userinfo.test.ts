@@ -347,7 +347,7 @@ describe.each([WEB, OPAQUE])('a token of $clientId that is revoked', (client) =>
   });
 });
 
-describe('while the store is away', () => {
+describe('while the store is unavailable', () => {
   it.each([WEB, OPAQUE])('given a token of $clientId → 503, and no claim', async (client) => {
     const token = await accessToken(client);
     isStoreAway = true;

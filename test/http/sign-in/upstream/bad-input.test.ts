@@ -55,8 +55,13 @@ async function leave(world: World, browser: TestBrowser, name = 'corp'): Promise
   return searchParams;
 }
 
-function comeBack(browser: TestBrowser, departure: URLSearchParams, query = 'code=c1', name = 'corp'): Promise<Page> {
-  return browser.get(`/login/callback/${name}?state=${departure.get('state')}&${query}`);
+function comeBack(
+  browser: TestBrowser,
+  upstreamRequest: URLSearchParams,
+  query = 'code=c1',
+  name = 'corp',
+): Promise<Page> {
+  return browser.get(`/login/callback/${name}?state=${upstreamRequest.get('state')}&${query}`);
 }
 
 /** Whether the return ends at the client, with a code. */
@@ -66,10 +71,10 @@ async function arrives(browser: TestBrowser, page: Page): Promise<boolean> {
   return at.location !== undefined && answerOf(at).code !== undefined;
 }
 
-/** The name and value of the only cookie of a departure. */
+/** The name and value of the only cookie of a pending sign-in. */
 function awayOf(browser: TestBrowser): [name: string, value: string] {
   const [cookie, ...others] = [...browser.cookies].filter(([name]) => name.startsWith('grantry-away-'));
-  if (cookie === undefined || others.length > 0) throw new Error('expected one departure');
+  if (cookie === undefined || others.length > 0) throw new Error('expected one pending sign-in');
   return cookie;
 }
 
@@ -83,30 +88,30 @@ function exchanged(text: string, at: number): string {
   return `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`;
 }
 
-/** May give the departure that the browser comes back from, where that is not its own. */
+/** May give the request that the browser comes back from, where that is not its own. */
 type Change = (browser: TestBrowser, world: World) => unknown;
 
 describe('a callback with the cookie', () => {
   it.each<[string, Change]>([
-    ['of no departure', (browser) => void browser.cookies.delete(awayOf(browser)[0])],
+    ['of no sign-in', (browser) => void browser.cookies.delete(awayOf(browser)[0])],
     [
-      'of a departure, and none of a browser',
+      'of a pending sign-in, and none of a browser',
       (browser) => {
         for (const name of browser.cookies.keys()) if (!name.includes('away')) browser.cookies.delete(name);
       },
     ],
     [
       // An attacker leaves, and puts the cookie of that into the browser of a victim, as a sibling subdomain can.
-      'of the departure of another browser, whose return it is',
+      'of the pending sign-in of another browser, whose return it is',
       async (browser, world) => {
         const other = world.browser();
-        const departure = await leave(world, other);
+        const upstreamRequest = await leave(world, other);
         browser.cookies.set(...awayOf(other));
-        return departure;
+        return upstreamRequest;
       },
     ],
     [
-      'of the departure of another browser, under the name of its own',
+      'of the pending sign-in of another browser, under the name of its own',
       async (browser, world) => {
         const other = world.browser();
         await leave(world, other);
@@ -114,7 +119,7 @@ describe('a callback with the cookie', () => {
       },
     ],
     [
-      'of another departure of this browser',
+      'of another pending sign-in of this browser',
       async (browser, world) => {
         const [name] = awayOf(browser);
         browser.cookies.delete(name);
@@ -147,11 +152,11 @@ describe('a callback with the cookie', () => {
   ])('%s → 400, no outgoing request, and no session', async (_case, change) => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = await leave(world, browser);
+    const upstreamRequest = await leave(world, browser);
     const other = await change(browser, world);
     const before = asked();
     expect([
-      (await comeBack(browser, other instanceof URLSearchParams ? other : departure)).status,
+      (await comeBack(browser, other instanceof URLSearchParams ? other : upstreamRequest)).status,
       world.lastReason(),
     ]).toEqual(UNKNOWN);
     expect(asked()).toBe(before);
@@ -161,11 +166,11 @@ describe('a callback with the cookie', () => {
   it('that was used → 400, no outgoing request; the session that it began stays', async () => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = await leave(world, browser);
-    expect(await arrives(browser, await comeBack(browser, departure))).toBe(true);
+    const upstreamRequest = await leave(world, browser);
+    expect(await arrives(browser, await comeBack(browser, upstreamRequest))).toBe(true);
     const session = browser.cookies.get('grantry-session');
     const before = asked();
-    expect([(await comeBack(browser, departure)).status, world.lastReason()]).toEqual(UNKNOWN);
+    expect([(await comeBack(browser, upstreamRequest)).status, world.lastReason()]).toEqual(UNKNOWN);
     expect([asked(), browser.cookies.get('grantry-session')]).toEqual([before, session]);
   });
 });
@@ -181,9 +186,9 @@ describe('a callback with parameters that are doubled → 400, no outgoing reque
   ])('%s', async (_case, queryOf) => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = await leave(world, browser);
+    const upstreamRequest = await leave(world, browser);
     const before = asked();
-    const page = await browser.get(`/login/callback/corp?${queryOf(departure.get('state') ?? '')}`);
+    const page = await browser.get(`/login/callback/corp?${queryOf(upstreamRequest.get('state') ?? '')}`);
     expect([page.status, world.lastReason()]).toEqual(UNKNOWN);
     expect(asked()).toBe(before);
     expect(await arrives(browser, await comeBack(browser, await leave(world, browser)))).toBe(true);
@@ -195,15 +200,15 @@ describe('the name of no provider', () => {
   it.each(names)('%.20s → 404 at the button and at the callback, and no outgoing request', async (name) => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = await leave(world, browser);
+    const upstreamRequest = await leave(world, browser);
     const page = await browser.get(world.authorizePath());
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
     const before = asked();
     expect((await browser.post(`/login/upstream/${name}`, fields)).status).toBe(404);
-    expect((await comeBack(browser, departure, 'code=c1', name)).status).toBe(404);
+    expect((await comeBack(browser, upstreamRequest, 'code=c1', name)).status).toBe(404);
     expect(asked()).toBe(before);
-    // The departure was not that of this name: it goes on.
-    expect(await arrives(browser, await comeBack(browser, departure))).toBe(true);
+    // The pending sign-in was not that of this name: it goes on.
+    expect(await arrives(browser, await comeBack(browser, upstreamRequest))).toBe(true);
   });
 });
 
@@ -220,27 +225,33 @@ describe('a provider with a fault', () => {
       },
     ],
     ['that is deleted', () => undefined],
-  ])('%s → people of the other one sign in, also those who are away, and no session ends', async (_case, fault) => {
-    const world = await worldOf();
-    const signedIn = world.browser();
-    expect(
-      await arrives(signedIn, await comeBack(signedIn, await leave(world, signedIn, 'partner'), 'code=c1', 'partner')),
-    ).toBe(true);
-    const away = world.browser();
-    const departure = await leave(world, away, 'partner');
-    const changes = fault(corpUpstream);
-    await world.setProviders([...(changes ? [corp(changes)] : []), partner()]);
-    expect(await arrives(away, await comeBack(away, departure, 'code=c1', 'partner'))).toBe(true);
-    expect(await arrives(signedIn, await signedIn.get(world.authorizePath()))).toBe(true);
-    expect(world.events.map(({ type }) => type)).toEqual(['login.succeeded', 'login.succeeded']);
-  });
+  ])(
+    '%s → people of the other one sign in, also those with a pending sign-in, and no session ends',
+    async (_case, fault) => {
+      const world = await worldOf();
+      const signedIn = world.browser();
+      expect(
+        await arrives(
+          signedIn,
+          await comeBack(signedIn, await leave(world, signedIn, 'partner'), 'code=c1', 'partner'),
+        ),
+      ).toBe(true);
+      const leaving = world.browser();
+      const upstreamRequest = await leave(world, leaving, 'partner');
+      const changes = fault(corpUpstream);
+      await world.setProviders([...(changes ? [corp(changes)] : []), partner()]);
+      expect(await arrives(leaving, await comeBack(leaving, upstreamRequest, 'code=c1', 'partner'))).toBe(true);
+      expect(await arrives(signedIn, await signedIn.get(world.authorizePath()))).toBe(true);
+      expect(world.events.map(({ type }) => type)).toEqual(['login.succeeded', 'login.succeeded']);
+    },
+  );
 
   it('whose Secret is missing and comes back → people who left before it went come back with a session', async () => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = await leave(world, browser);
+    const upstreamRequest = await leave(world, browser);
     await world.setProviders([corp({ credentials: undefined }), partner()]);
-    const page = await comeBack(browser, departure);
+    const page = await comeBack(browser, upstreamRequest);
     expect([page.status, world.lastReason()]).toEqual([503, 'upstream_unavailable']);
     await world.setProviders([corp(), partner()]);
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };

@@ -1,5 +1,5 @@
 // What ends for a person of an identity provider, over HTTP: by the kill switches of the provider, by a block of the person, and
-// `verifyEvery` after it vouched. Each holds for a session, a code, a refresh token, userinfo and introspection.
+// `verifyEvery` after its assertion. Each holds for a session, a code, a refresh token, userinfo and introspection.
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { OidcProvider } from '../../../../src/oauth/registry/identity-provider.ts';

@@ -8,7 +8,7 @@ import { CALLBACK, SECRET, type World } from '../sign-in-world.ts';
 
 export const CLIENT = Object.assign({}, OPENID, { grantTypes: ['authorization_code', 'refresh_token'] });
 
-/** A provider that vouches for Ada. */
+/** A provider that asserts Ada. */
 export async function providerOfAda(): Promise<ScriptedProvider> {
   const upstream = await ScriptedProvider.start();
   upstream.claims = { preferred_username: 'ada', name: 'Ada', email: 'ada@corp.example.com', email_verified: true };

@@ -46,15 +46,15 @@ async function visit({ world, browser, signedInAt }: Visit, query: Query = {}) {
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
     page = await browser.post('/login/upstream/corp', fields);
   }
-  let departure: URLSearchParams | undefined;
+  let upstreamRequest: URLSearchParams | undefined;
   if (page.location?.startsWith(upstream.issuer)) {
-    departure = new URL(page.location).searchParams;
-    upstream.nonce = departure.get('nonce') ?? '';
+    upstreamRequest = new URL(page.location).searchParams;
+    upstream.nonce = upstreamRequest.get('nonce') ?? '';
     upstream.claims = Object.assign(signedInAt === undefined ? {} : { auth_time: seconds(signedInAt) }, ADA);
-    page = await browser.get(`/login/callback/corp?state=${departure.get('state')}&code=c`);
+    page = await browser.get(`/login/callback/corp?state=${upstreamRequest.get('state')}&code=c`);
   }
   while (page.location?.startsWith('/')) page = await browser.get(page.location);
-  return { page, departure };
+  return { page, upstreamRequest };
 }
 
 interface Tokens {
@@ -117,10 +117,10 @@ describe('a session of an earlier sign-in at the provider', () => {
     const first = await visit({ world, browser, signedInAt: world.now() - HOUR });
     const subject = decodeJwt((await redeem(world, first.page)).id_token).sub ?? '';
     await world.stores.watermarks.raise({ kind: 'user', subject }, world.now() - MINUTE);
-    expect((await visit({ world, browser })).departure).toBeUndefined();
+    expect((await visit({ world, browser })).upstreamRequest).toBeUndefined();
     await world.setProviders([corp({ revokedBefore: world.now() - MINUTE })]);
     const again = await visit({ world, browser });
-    expect(again.departure).toBeUndefined();
+    expect(again.upstreamRequest).toBeUndefined();
     const { refresh_token } = await redeem(world, again.page);
     await tokensFor(world, { grant_type: 'refresh_token', refresh_token });
   });
@@ -129,15 +129,18 @@ describe('a session of an earlier sign-in at the provider', () => {
     [7200, 'code'],
     [3600, 'code'],
     [3599, 'login_required'],
-  ])('prompt=none with max_age=%i after one an hour before → %s, and no departure', async (maxAge, expected) => {
-    const world = await worldOf();
-    const browser = world.browser();
-    await visit({ world, browser, signedInAt: world.now() - HOUR });
-    const query = { prompt: 'none', max_age: String(maxAge) };
-    const { page, departure } = await visit({ world, browser }, query);
-    expect(answerOf(page).error ?? 'code').toBe(expected);
-    expect(departure).toBeUndefined();
-  });
+  ])(
+    'prompt=none with max_age=%i after one an hour before → %s, and no redirect to the provider',
+    async (maxAge, expected) => {
+      const world = await worldOf();
+      const browser = world.browser();
+      await visit({ world, browser, signedInAt: world.now() - HOUR });
+      const query = { prompt: 'none', max_age: String(maxAge) };
+      const { page, upstreamRequest } = await visit({ world, browser }, query);
+      expect(answerOf(page).error ?? 'code').toBe(expected);
+      expect(upstreamRequest).toBeUndefined();
+    },
+  );
 
   it('max_age that it does not meet → the provider again, with max_age; its answer counts', async () => {
     const world = await worldOf();
@@ -145,12 +148,12 @@ describe('a session of an earlier sign-in at the provider', () => {
     const signedInAt = world.now() - HOUR;
     await visit({ world, browser, signedInAt });
     const silent = await visit({ world, browser, signedInAt }, { max_age: '600' });
-    expect(silent.departure?.get('max_age')).toBe('600');
-    expect(silent.departure?.has('prompt')).toBe(false);
+    expect(silent.upstreamRequest?.get('max_age')).toBe('600');
+    expect(silent.upstreamRequest?.has('prompt')).toBe(false);
     expect([answerOf(silent.page).error, world.lastReason()]).toEqual(['login_required', 'sign_in_needed']);
     const again = await visit({ world, browser, signedInAt: world.now() }, { max_age: '600' });
     expect(decodeJwt((await redeem(world, again.page)).id_token).auth_time).toBe(seconds(world.now()));
-    expect((await visit({ world, browser }, { max_age: '600' })).departure).toBeUndefined();
+    expect((await visit({ world, browser }, { max_age: '600' })).upstreamRequest).toBeUndefined();
   });
 
   it.each<[string, Query]>([
@@ -166,8 +169,8 @@ describe('a session of an earlier sign-in at the provider', () => {
       [MINUTE + 2000, 'login_required'],
       [MINUTE, 'code'],
     ] as const) {
-      const { page, departure } = await visit({ world, browser, signedInAt: world.now() - age }, query);
-      expect(departure).toBeDefined();
+      const { page, upstreamRequest } = await visit({ world, browser, signedInAt: world.now() - age }, query);
+      expect(upstreamRequest).toBeDefined();
       expect(answerOf(page).error ?? 'code', `${age} ms ago`).toBe(expected);
     }
   });

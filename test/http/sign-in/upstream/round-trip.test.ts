@@ -60,8 +60,12 @@ interface Return {
 }
 
 /** The browser comes back from the provider. */
-function comeBack(browser: TestBrowser, departure: URLSearchParams, { name = 'corp', query = 'code=c1' }: Return = {}) {
-  return browser.get(`/login/callback/${name}?state=${departure.get('state')}&${query}`);
+function comeBack(
+  browser: TestBrowser,
+  upstreamRequest: URLSearchParams,
+  { name = 'corp', query = 'code=c1' }: Return = {},
+) {
+  return browser.get(`/login/callback/${name}?state=${upstreamRequest.get('state')}&${query}`);
 }
 
 /** Follows redirects of this server to the client. */
@@ -72,8 +76,8 @@ async function toTheClient(browser: TestBrowser, page: Page): Promise<Page> {
 }
 
 async function signIn(world: World, browser = world.browser(), path = world.authorizePath()): Promise<Page> {
-  const departure = signInOf(await browser.get(path));
-  return await toTheClient(browser, await comeBack(browser, departure));
+  const upstreamRequest = signInOf(await browser.get(path));
+  return await toTheClient(browser, await comeBack(browser, upstreamRequest));
 }
 
 describe('one provider, and no other way to sign in', () => {
@@ -82,10 +86,10 @@ describe('one provider, and no other way to sign in', () => {
     const browser = world.browser();
     const page = await browser.get(world.authorizePath());
     expect(page.status).toBe(302);
-    const departure = signInOf(page);
-    expect(departure.get('redirect_uri')).toBe(`${world.issuer}/login/callback/corp`);
+    const upstreamRequest = signInOf(page);
+    expect(upstreamRequest.get('redirect_uri')).toBe(`${world.issuer}/login/callback/corp`);
     expect(world.storeCalls().filter((call) => !call.startsWith('rateLimits'))).toEqual([]);
-    const arrived = await toTheClient(browser, await comeBack(browser, departure));
+    const arrived = await toTheClient(browser, await comeBack(browser, upstreamRequest));
     expect(arrived.location).toMatch(CALLBACK);
     expect(answerOf(arrived)).toMatchObject({ code: expect.anything(), state: 'st&te= 1' });
     expect(world.events).toEqual([
@@ -102,7 +106,7 @@ describe('one provider, and no other way to sign in', () => {
     expect(upstream.redeemed).toHaveLength(1);
   });
 
-  it('prompt=none → the error, and no departure', async () => {
+  it('prompt=none → the error, and no redirect to the provider', async () => {
     const world = await worldOf({
       clients: [Object.assign({}, SKIPS_CONSENT, { scopes: ['openid'], defaultScopes: ['openid'] })],
     });
@@ -116,9 +120,9 @@ describe('one provider, and no other way to sign in', () => {
     const scopes = [...OPENID.scopes, ...(WEB.scopes ?? [])];
     const world = await worldOf({ clients: [Object.assign({}, OPENID, { scopes })] });
     const sent = { scope: 'openid', login_hint: 'ada@corp.example.com', ui_locales: 'de-AT <b> en' };
-    const departure = signInOf(await world.browser().get(world.authorizePath(sent)));
-    expect(departure.get('login_hint')).toBe('ada@corp.example.com');
-    expect(departure.get('ui_locales')).toBe('de-AT en');
+    const upstreamRequest = signInOf(await world.browser().get(world.authorizePath(sent)));
+    expect(upstreamRequest.get('login_hint')).toBe('ada@corp.example.com');
+    expect(upstreamRequest.get('ui_locales')).toBe('de-AT en');
     const plain = signInOf(await world.browser().get(world.authorizePath({ ui_locales: 'fr', login_hint: 'ada' })));
     expect([plain.get('ui_locales'), plain.get('login_hint')]).toEqual(['fr', null]);
   });
@@ -202,23 +206,32 @@ describe('a provider whose Secret cannot be used', () => {
   });
 });
 
-describe('a return that is not of this departure → 400, and no call', () => {
-  it.each<[string, (browser: TestBrowser, world: World, departure: URLSearchParams) => Promise<Page>]>([
-    ['of another browser', (_browser, world, departure) => comeBack(world.browser(), departure)],
+describe('a callback of another sign-in → 400, and no call', () => {
+  it.each<[string, (browser: TestBrowser, world: World, upstreamRequest: URLSearchParams) => Promise<Page>]>([
+    ['of another browser', (_browser, world, upstreamRequest) => comeBack(world.browser(), upstreamRequest)],
     ['with another state', (browser) => browser.get('/login/callback/corp?state=abcdefghijklmnop&code=c1')],
     ['without a state', (browser) => browser.get('/login/callback/corp?code=c1')],
-    ['with two states', (browser, _world, departure) => comeBack(browser, departure, { query: `state=x&code=c1` })],
-    ['with two codes', (browser, _world, departure) => comeBack(browser, departure, { query: 'code=c1&code=c2' })],
+    [
+      'with two states',
+      (browser, _world, upstreamRequest) => comeBack(browser, upstreamRequest, { query: `state=x&code=c1` }),
+    ],
+    [
+      'with two codes',
+      (browser, _world, upstreamRequest) => comeBack(browser, upstreamRequest, { query: 'code=c1&code=c2' }),
+    ],
     [
       'with two issuers',
-      (browser, _world, departure) => comeBack(browser, departure, { query: 'code=c1&iss=a&iss=b' }),
+      (browser, _world, upstreamRequest) => comeBack(browser, upstreamRequest, { query: 'code=c1&iss=a&iss=b' }),
     ],
-    ['at another provider', (browser, _world, departure) => comeBack(browser, departure, { name: 'partner' })],
+    [
+      'at another provider',
+      (browser, _world, upstreamRequest) => comeBack(browser, upstreamRequest, { name: 'partner' }),
+    ],
     [
       'after ten minutes',
-      (browser, world, departure) => {
+      (browser, world, upstreamRequest) => {
         world.advance(600_000);
-        return comeBack(browser, departure);
+        return comeBack(browser, upstreamRequest);
       },
     ],
   ])('%s', async (_case, attempt) => {
@@ -226,8 +239,8 @@ describe('a return that is not of this departure → 400, and no call', () => {
     const browser = world.browser();
     const page = await browser.get(world.authorizePath());
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
-    const departure = signInOf(await browser.post('/login/upstream/corp', fields));
-    const answered = await attempt(browser, world, departure);
+    const upstreamRequest = signInOf(await browser.post('/login/upstream/corp', fields));
+    const answered = await attempt(browser, world, upstreamRequest);
     expect([answered.status, world.lastReason()]).toEqual([400, 'interaction_upstream_unknown']);
     expect(upstream.redeemed).toEqual([]);
     expect(world.events).toEqual([]);
@@ -236,18 +249,18 @@ describe('a return that is not of this departure → 400, and no call', () => {
   it('the second of two, with the same cookie', async () => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = signInOf(await browser.get(world.authorizePath()));
-    await comeBack(browser, departure);
-    expect((await comeBack(browser, departure)).status).toBe(400);
+    const upstreamRequest = signInOf(await browser.get(world.authorizePath()));
+    await comeBack(browser, upstreamRequest);
+    expect((await comeBack(browser, upstreamRequest)).status).toBe(400);
     expect(upstream.redeemed).toHaveLength(1);
   });
 
   it('to a provider of the same name that is another one since', async () => {
     const world = await worldOf();
     const browser = world.browser();
-    const departure = signInOf(await browser.get(world.authorizePath()));
+    const upstreamRequest = signInOf(await browser.get(world.authorizePath()));
     await world.setProviders([corp({ uid: 'uid-of-another' })]);
-    expect((await comeBack(browser, departure)).status).toBe(400);
+    expect((await comeBack(browser, upstreamRequest)).status).toBe(400);
     expect(upstream.redeemed).toEqual([]);
   });
 });
@@ -301,9 +314,9 @@ describe('what the provider answers → the login page, with the request still o
   ])('%s', async (_case, provider, arrange, query, status, reason) => {
     const world = await worldOf({ providers: [corp(provider)] });
     const browser = world.browser();
-    const departure = signInOf(await browser.get(world.authorizePath()));
+    const upstreamRequest = signInOf(await browser.get(world.authorizePath()));
     arrange();
-    const page = await comeBack(browser, departure, { query });
+    const page = await comeBack(browser, upstreamRequest, { query });
     expect([page.status, world.lastReason()]).toEqual([status, reason]);
     expect(page.body).toContain('<bdi>Corp</bdi>');
     expect(browser.cookies.has('grantry-session')).toBe(false);
@@ -320,8 +333,8 @@ describe('what the provider answers → the login page, with the request still o
     const statuses = new Set<number>();
     for (let count = 0; count < 31; count += 1) {
       const browser = world.browser();
-      const departure = signInOf(await browser.get(world.authorizePath()));
-      statuses.add((await comeBack(browser, departure)).status);
+      const upstreamRequest = signInOf(await browser.get(world.authorizePath()));
+      statuses.add((await comeBack(browser, upstreamRequest)).status);
     }
     expect([...statuses]).toEqual([502, 429]);
   });
@@ -333,8 +346,8 @@ describe('a person of a provider', () => {
     await signIn(world);
     await world.setProviders([corp({ name: 'corp-2', displayName: 'Corp & Sons' })]);
     const browser = world.browser();
-    const departure = signInOf(await browser.get(world.authorizePath()));
-    await toTheClient(browser, await comeBack(browser, departure, { name: 'corp-2' }));
+    const upstreamRequest = signInOf(await browser.get(world.authorizePath()));
+    await toTheClient(browser, await comeBack(browser, upstreamRequest, { name: 'corp-2' }));
     const { body } = await browser.get('/account/sessions');
     const names = [...body.matchAll(/Signed in with: <bdi>([^<]*)</g)].map(([, name]) => name);
     expect(names).toEqual(['Corp &#38; Sons', 'corp']);
@@ -346,9 +359,9 @@ describe('a person of a provider', () => {
     const browser = world.browser();
     const page = await browser.get(world.authorizePath({ scope: 'openid', prompt }));
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
-    const departure = signInOf(await browser.post('/login/upstream/corp', fields));
-    expect(departure.get('prompt')).toBe(prompt);
-    const arrived = await toTheClient(browser, await comeBack(browser, departure));
+    const upstreamRequest = signInOf(await browser.post('/login/upstream/corp', fields));
+    expect(upstreamRequest.get('prompt')).toBe(prompt);
+    const arrived = await toTheClient(browser, await comeBack(browser, upstreamRequest));
     // The provider does not say when the person signed in.
     expect(answerOf(arrived).error).toBe(prompt === 'login' ? 'login_required' : undefined);
   });
@@ -358,9 +371,9 @@ describe('a person of a provider', () => {
     const browser = world.browser();
     const page = await browser.get(world.authorizePath({ scope: 'openid', prompt: 'login' }));
     const fields = { csrf: hidden(page, 'csrf'), request: hidden(page, 'request') };
-    const departure = signInOf(await browser.post('/login/upstream/corp', fields));
+    const upstreamRequest = signInOf(await browser.post('/login/upstream/corp', fields));
     upstream.claims = Object.assign({ auth_time: Math.floor(world.now() / 1000) }, ADA);
-    expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
+    expect(answerOf(await toTheClient(browser, await comeBack(browser, upstreamRequest))).code).toBeDefined();
   });
 });
 
@@ -390,10 +403,10 @@ describe('another account → the page first, then the provider with prompt=sele
     const { location: again = '' } = await browser.post(path, { decision: 'other_account', csrf });
     page = await browser.get(again);
     expect([page.status, browser.cookies.has('grantry-session')]).toEqual([200, false]);
-    const departure = await leaveBy(browser, page);
-    expect(departure.get('prompt')).toBe(expected);
+    const upstreamRequest = await leaveBy(browser, page);
+    expect(upstreamRequest.get('prompt')).toBe(expected);
     upstream.claims = Object.assign({}, upstream.claims, { sub: 'bob-1', preferred_username: 'bob' });
-    const { location: consent = '' } = await comeBack(browser, departure);
+    const { location: consent = '' } = await comeBack(browser, upstreamRequest);
     expect((await browser.get(consent)).body).toContain('(bob)');
   });
 
@@ -404,9 +417,9 @@ describe('another account → the page first, then the provider with prompt=sele
     const csrf = /value="([^"]+)">\s*<button[^>]*value="other_account"/.exec((await browser.get('/account')).body)?.[1];
     const left = await browser.post('/account', { action: 'other_account', csrf: csrf ?? '' });
     expect([left.status, left.location]).toEqual([303, '/account?prompt=select_account']);
-    const departure = await leaveBy(browser, await browser.get(left.location ?? ''));
-    expect(departure.get('prompt')).toBe('select_account');
-    expect((await comeBack(browser, departure)).location).toBe('/account');
+    const upstreamRequest = await leaveBy(browser, await browser.get(left.location ?? ''));
+    expect(upstreamRequest.get('prompt')).toBe('select_account');
+    expect((await comeBack(browser, upstreamRequest)).location).toBe('/account');
   });
 
   it('by the parameter of a request without OpenID Connect, where a session would do', async () => {
@@ -414,9 +427,9 @@ describe('another account → the page first, then the provider with prompt=sele
     const browser = world.browser();
     await signIn(world, browser);
     const page = await browser.get(world.authorizePath({ prompt: 'select_account' }));
-    const departure = await leaveBy(browser, page);
-    expect(departure.get('prompt')).toBe('select_account');
-    expect(answerOf(await toTheClient(browser, await comeBack(browser, departure))).code).toBeDefined();
+    const upstreamRequest = await leaveBy(browser, page);
+    expect(upstreamRequest.get('prompt')).toBe('select_account');
+    expect(answerOf(await toTheClient(browser, await comeBack(browser, upstreamRequest))).code).toBeDefined();
   });
 
   it.each<[string, () => Parameters<typeof aWorld>[0]]>([
@@ -425,9 +438,9 @@ describe('another account → the page first, then the provider with prompt=sele
   ])('by the button under "may not use this", by the rules %s', async (_case, rules) => {
     const world = await worldOf(rules());
     const browser = world.browser();
-    const departure = signInOf(await browser.get(world.authorizePath()));
-    expect(departure.get('prompt')).toBeNull();
-    const refused = await comeBack(browser, departure);
+    const upstreamRequest = signInOf(await browser.get(world.authorizePath()));
+    expect(upstreamRequest.get('prompt')).toBeNull();
+    const refused = await comeBack(browser, upstreamRequest);
     expect(refused.status).toBe(403);
     const again = await leaveBy(browser, refused);
     expect(again.get('prompt')).toBe('select_account');
@@ -437,7 +450,7 @@ describe('another account → the page first, then the provider with prompt=sele
 
   it('but other values of prompt are unknown without OpenID Connect', async () => {
     const world = await worldOf();
-    const departure = signInOf(await world.browser().get(world.authorizePath({ prompt: 'login' })));
-    expect(departure.get('prompt')).toBeNull();
+    const upstreamRequest = signInOf(await world.browser().get(world.authorizePath({ prompt: 'login' })));
+    expect(upstreamRequest.get('prompt')).toBeNull();
   });
 });

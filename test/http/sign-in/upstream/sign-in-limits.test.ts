@@ -174,7 +174,7 @@ describe('the ways to sign in that are open to a client', () => {
     expect((await world.browser().get(world.authorizePath())).status).toBe(200);
   });
 
-  it('a button that the manifest has closed since → 403, no departure, and the request stays open', async () => {
+  it('a button that the manifest has closed since → 403, no redirect to the provider, and the request stays open', async () => {
     const world = await worldOf(undefined);
     const browser = world.browser();
     const page = await browser.get(world.authorizePath());
@@ -186,7 +186,7 @@ describe('the ways to sign in that are open to a client', () => {
     expect((await submitLogin(browser, refused)).status).toBe(303);
   });
 
-  it('a password where none is taken → 403, right or wrong or missing, and no password is judged', async () => {
+  it('a password where none is taken → 403, right or wrong or missing, and no password is verified', async () => {
     const world = await worldOf(undefined);
     const browser = world.browser();
     const page = await browser.get(world.authorizePath());

@@ -89,9 +89,9 @@ async function leave(world: World, browser: TestBrowser, name: string): Promise<
 
 /** Signs in by the button of a provider. @returns what /login/callback answers */
 async function comeBack(world: World, browser: TestBrowser, name: string): Promise<Page> {
-  const departure = await leave(world, browser, name);
-  for (const server of [corpServer, partnerServer]) server.nonce = departure.get('nonce') ?? '';
-  return await browser.get(`/login/callback/${name}?state=${departure.get('state')}&code=c`);
+  const upstreamRequest = await leave(world, browser, name);
+  for (const server of [corpServer, partnerServer]) server.nonce = upstreamRequest.get('nonce') ?? '';
+  return await browser.get(`/login/callback/${name}?state=${upstreamRequest.get('state')}&code=c`);
 }
 
 async function byProvider(world: World, name: string): Promise<PersonClaims> {

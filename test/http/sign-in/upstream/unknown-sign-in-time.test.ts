@@ -18,9 +18,9 @@ afterAll(() => upstream.stop());
 async function visit(world: World, browser: TestBrowser, query: Query = {}) {
   let page = await browser.get(openidPath(world, query));
   if (page.location?.startsWith(upstream.issuer)) {
-    const departure = new URL(page.location).searchParams;
-    upstream.nonce = departure.get('nonce') ?? '';
-    page = await browser.get(`/login/callback/corp?state=${departure.get('state')}&code=c`);
+    const upstreamRequest = new URL(page.location).searchParams;
+    upstream.nonce = upstreamRequest.get('nonce') ?? '';
+    page = await browser.get(`/login/callback/corp?state=${upstreamRequest.get('state')}&code=c`);
   }
   while (page.location?.startsWith('/')) page = await browser.get(page.location);
   return answerOf(page).error ?? 'code';

@@ -47,7 +47,7 @@ describeRedis('people of a provider', () => {
     clock = new TestClock();
     await server.command('FLUSHALL');
     [here, there] = await Promise.all([replica(), replica()]);
-    await here.usersSettled();
+    await here.usersRecorded();
   });
   afterAll(async () => {
     upstream.stop();

@@ -31,7 +31,7 @@ describeRedis('a silent request', () => {
   async function aRedisWorld(clients: readonly (typeof OPENID)[]): Promise<World> {
     await server.command('FLUSHALL');
     const world = await aWorld({ clients, keys: [key], clock, stores: redisStores({ connection, keys }) });
-    await world.usersSettled();
+    await world.usersRecorded();
     return world;
   }
 
