@@ -50,7 +50,7 @@ export function referenceConditions({ object, faults, credentials }: Found, acce
     type: 'ResolvedRefs',
     status: 'True',
     reason: 'ResolvedRefs',
-    message: 'Everything this client refers to is there.',
+    message: 'All references are resolved.',
     observedGeneration,
   };
   const credentialFault = failing('CredentialsReady', faults, CREDENTIALS_FAULTS, observedGeneration);

@@ -161,7 +161,7 @@ function faultsAmongAll<Source extends SourceObject>(
 
 function issuerTaken(type: string | undefined): ProviderFault {
   const path = type === 'GitHub' ? ['spec', 'gitHub', 'host'] : ['spec', 'oidc', 'issuer'];
-  return { path, reason: 'IssuerTaken', message: 'An older identity provider has the same people.' };
+  return { path, reason: 'IssuerTaken', message: 'Another IdentityProvider already uses this issuer.' };
 }
 
 const TOO_MANY: ProviderFault = {
@@ -236,7 +236,8 @@ function acceptedCondition(
   const fault = failing(type, faults, PROVIDER_FAULTS, observedGeneration);
   if (fault !== undefined) return fault;
   if (manifest?.spec.suspended === true) {
-    const message = 'spec.suspended is true: nothing can be signed in by it, and nothing that its people hold counts.';
+    const message =
+      "spec.suspended is true. Sign-in through this provider is disabled; its users' sessions and tokens are rejected.";
     return { type, status: 'False', reason: 'Suspended', message, observedGeneration };
   }
   return { type, status: 'True', reason: 'Accepted', message: 'Accepted.', observedGeneration };

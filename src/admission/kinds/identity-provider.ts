@@ -48,7 +48,7 @@ const claims = (object: MakeObject) =>
     username: claim().default('preferred_username').describe('The name that a person is shown by.'),
     displayName: claim().default('name').describe('The full name.'),
     email: claim().default('email').describe('The email address. It never identifies a person.'),
-    emailVerified: claim().default('email_verified').describe('Whether the provider vouches for the address.'),
+    emailVerified: claim().default('email_verified').describe('Whether the address is verified.'),
     groups: claim().default('groups').describe('The groups, a list of strings or one string.'),
   });
 
@@ -100,7 +100,9 @@ const oidc = (object: MakeObject) =>
     assumeEmailVerified: z
       .boolean()
       .default(false)
-      .describe('Counts every address as verified, for a provider that vouches for them all and never says so.'),
+      .describe(
+        'Treats every address as verified, for a provider that verifies all addresses and sends no claim about it.',
+      ),
     requiredClaims: mapListOf('claim', requiredClaim(object), 16)
       .default([])
       .describe('What must hold for a person to sign in - hd at Google, tid at Entra, acr where acrValues are sent.'),
@@ -152,7 +154,7 @@ const verifyEvery = () =>
     .meta(within({ least: '5m', most: '2160h' }))
     .prefault('24h')
     .describe(
-      'How long after a sign-in the provider has to vouch for the person again, 5m to 2160h. No session and no new token lasts longer; no logout is sent for it.',
+      'How long after a sign-in the person must sign in at the provider again, 5m to 2160h. No session and no new token lasts longer; no logout is sent for it.',
     );
 
 const allow = (object: MakeObject) =>
@@ -160,7 +162,7 @@ const allow = (object: MakeObject) =>
     emailDomains: setOf(text(253, DOMAIN, 'is not a domain in lower case, such as example.com'), 64)
       .default([])
       .describe(
-        'Domains, compared whole, of which a person needs a verified address. An address there that another provider asserts counts as unverified.',
+        'Domains, compared whole, of which a person needs a verified address. An address there that another provider asserts is unverified.',
       ),
     groups: groupNames()
       .default([])
@@ -199,7 +201,7 @@ const spec = (object: MakeObject) =>
       .boolean()
       .default(false)
       .describe(
-        'While it is true, nothing that people hold by this provider counts, and none of them signs in: a kill switch.',
+        'Disables sign-in through this provider; the sessions and tokens of its users are rejected while it is true.',
       ),
     revokeTokensBefore: time()
       .optional()

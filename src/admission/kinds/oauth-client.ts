@@ -74,7 +74,7 @@ const signIn = (object: MakeObject) =>
     identityProviders: setOf(ownName(), SIGN_IN_MAX)
       .default([])
       .describe(
-        'Names of IdentityProviders, of which one must vouch for the person; local stands for local users. Empty, every one of them. A name that no IdentityProvider has yet is no fault: no person signs in by it.',
+        'Names of IdentityProviders; the person must sign in through one of them; local stands for local users. Empty, every one of them. A name that no IdentityProvider has yet is no fault: no person signs in by it.',
       ),
     groups: setOf(text(MAPPED_GROUP_MAX, PRINTED, 'is empty or holds a control character'), SIGN_IN_MAX)
       .default([])
@@ -195,7 +195,7 @@ const spec = (object: MakeObject) =>
     revokeTokensBefore: time()
       .optional()
       .describe(
-        'Every grant and token from before this time is dead. RFC 3339, such as 2026-01-31T12:00:00Z. Until a time in the future the client gets no tokens.',
+        'Grants and tokens issued before this time are revoked. RFC 3339, such as 2026-01-31T12:00:00Z. Until a time in the future the client gets no tokens.',
       ),
     auth: auth(object),
     grantTypes: setOf(text(128), 16)
@@ -286,7 +286,7 @@ const secretStatus = () =>
     .object({
       name: text(253).optional().describe('The name of the Secret.'),
       revision: counter().optional().describe('How often the secret has been made, beginning with 1.'),
-      fingerprint: text(64).optional().describe('Distinguishes two secrets without giving either away.'),
+      fingerprint: text(64).optional().describe('Distinguishes two secrets without disclosing either.'),
       lastRotationTime: timeOfStatus().optional().describe('When the present secret was made.'),
       nextRotationTime: timeOfStatus().optional().describe('When it is replaced.'),
       previousExpiresAt: timeOfStatus().optional().describe('Until when the one before it works as well.'),
@@ -329,7 +329,7 @@ export const OAUTH_CLIENT_CRD = {
   status: () =>
     statusOf('client', {
       clientId: text(128).describe('The id that the client has or would have.'),
-      policy: text(253).optional().describe('The policy that the client was judged by.'),
+      policy: text(253).optional().describe('The policy that the client was validated by.'),
       grants: text(2200).optional().describe('The grant types of the spec, with commas between them.'),
       conditions: conditions(
         'Accepted, ResolvedRefs, CredentialsReady, Programmed and, computed from them, Ready; Reconciling or Stalled while it is not ready; Denied (never of a public client, whose id any caller can send) and Alert when the servers had to refuse something; RevokedUntil while revokeTokensBefore is in the future; ResourcesGranted where the client refers to resources, False with ResourceNotGranted, which is not part of Ready.',

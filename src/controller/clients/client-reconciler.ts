@@ -164,7 +164,7 @@ const UNKNOWN: Programmed = { status: 'Unknown', reason: 'Pending', message: '' 
 const ID_ACQUIRED = {
   reason: 'ClientIdAcquired',
   action: 'Accept',
-  note: 'Another client had this client id until now. Resource servers take tokens of this client for those of the other: check that this is meant.',
+  note: 'Another client had this client id until now. Resource servers cannot distinguish the tokens of the two clients; verify that the reassignment is intended.',
 };
 
 const CREDENTIAL_EVENTS: Partial<
