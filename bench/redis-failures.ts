@@ -139,7 +139,7 @@ await withClients({ GRANTRY_REDIS_URL: redis.url }, async (client) => {
     return (await client.untilAnswered()).total;
   });
   row('Redis is gone: until a refresh is refused', refusals);
-  row('Redis is back after a restart: until a refresh is answered', restarts);
+  row('Redis has recovered from a restart: until a refresh is answered', restarts);
   const first: number[] = [];
   const later: number[] = [];
   const resumed = await repeated(async () => {
@@ -195,7 +195,7 @@ await withClients({ GRANTRY_REDIS_URL: cluster.url }, async (client, other) => {
   });
   row('Cluster, one primary is gone: until a refresh of what it has is refused', refusals);
   row('Cluster, one primary is gone: a refresh of what the others have', others);
-  row('Cluster, a primary is back, empty: until a person who signs in again has a refresh answered', empty);
+  row('Cluster, a primary has recovered, empty: until a person who signs in again has a refresh answered', empty);
 });
 await cluster.stop();
 
