@@ -20,6 +20,7 @@ const servers = [
   'kubernetes',
   'cluster-registry',
   'controller',
+  'delivery',
   'processes',
   'scripts',
   'webhook',

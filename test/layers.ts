@@ -11,9 +11,10 @@ const ADAPTERS = ['http', 'login', 'kubernetes', 'manifests', 'redis', 'memory',
 /** The parts that each part may import besides itself: only those below it. A part is a folder directly in src/, or main.ts. */
 const PARTS: Record<string, readonly string[]> = {
   'main.ts': ['processes'],
-  processes: ['cluster-registry', 'controller', ...ADAPTERS, 'admission', 'oauth'],
+  processes: ['cluster-registry', 'controller', 'delivery', ...ADAPTERS, 'admission', 'oauth'],
   'cluster-registry': ['kubernetes', 'admission', 'oauth'],
   controller: ['kubernetes', 'admission', 'oauth'],
+  delivery: ['http', 'redis', 'webhook', 'outbound', 'oauth'],
   http: ['oauth'],
   login: ['oauth'],
   kubernetes: ['admission', 'oauth'],
@@ -112,6 +113,7 @@ export const FOLDERS: Record<string, readonly string[]> = {
   }),
 
   'cluster-registry': [],
+  delivery: [],
   ...rows('controller', {
     leadership: [],
     reconciling: ['leadership'],
@@ -131,9 +133,8 @@ export const FOLDERS: Record<string, readonly string[]> = {
     lifecycle: ['config'],
     redis: ['config', 'lifecycle'],
     'mutual-tls': ['config'],
-    outbox: [],
-    'token-server': ['outbox', 'config', 'log', 'lifecycle', 'mutual-tls'],
-    alerts: ['token-server', 'outbox', 'redis', 'log', 'config', 'lifecycle'],
+    'token-server': ['config', 'log', 'lifecycle', 'mutual-tls'],
+    alerts: ['token-server', 'redis', 'log', 'config', 'lifecycle'],
     server: ['alerts', 'token-server', 'mutual-tls', 'redis', 'log', 'config', 'lifecycle'],
     controller: ['log', 'config', 'lifecycle'],
     check: ['log'],

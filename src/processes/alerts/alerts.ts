@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
+import { AlertDelivery, type AlertDeliveryOptions } from '../../delivery/alert-delivery.ts';
 import { AlertOutbox } from '../../redis/grants/alert-outbox.ts';
 import { Webhook } from '../../webhook/webhook.ts';
 import type { Settings } from '../config/config.ts';
@@ -10,7 +11,6 @@ import type { WebhookSettings } from '../config/webhook-config.ts';
 import { systemClock } from '../lifecycle/machine.ts';
 import type { RedisState } from '../redis/redis-state.ts';
 import type { TokenServer } from '../token-server/token-server.ts';
-import { AlertDelivery, type AlertDeliveryOptions } from './alert-delivery.ts';
 
 const MINIMUM_CHARACTERS = 32;
 

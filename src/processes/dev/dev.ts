@@ -4,6 +4,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AlertDelivery } from '../../delivery/alert-delivery.ts';
 import { type LocalUser, LocalUsers } from '../../login/local/local-users.ts';
 import { FolderWatch } from '../../manifests/folder-watch.ts';
 import { ManifestFolder } from '../../manifests/manifest-folder.ts';
@@ -11,7 +12,6 @@ import { memoryStores } from '../../memory/stores.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
 import { systemLookup } from '../../outbound/name-lookup.ts';
-import type { AlertDelivery } from '../alerts/alert-delivery.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
 import { ConfigurationError, readSettings, type Settings, type VariableTexts } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';

@@ -3,6 +3,7 @@
 
 import { PEPPER_SECRET, WEBHOOK_SECRET } from '../../admission/references/secret-parts.ts';
 import { RegistrySync } from '../../cluster-registry/registry-sync.ts';
+import type { AlertDelivery } from '../../delivery/alert-delivery.ts';
 import type { ReadinessCheck } from '../../http/admin/admin.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
@@ -13,7 +14,6 @@ import type { UserChanges } from '../../login/local/user-changes.ts';
 import type { UserLists } from '../../login/local/user-lists.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
-import type { AlertDelivery } from '../alerts/alert-delivery.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
 import type { Settings } from '../config/config.ts';
 import type { RedisSettings } from '../config/redis-config.ts';

@@ -1,6 +1,8 @@
 // Assembles the protocol of a token server and its endpoints, for the public port and for the listener that asks for client
 // certificates.
 
+import { LogoutDelivery } from '../../delivery/logout-delivery.ts';
+import { SessionLogouts } from '../../delivery/session-logouts.ts';
 import { accountEndpoints } from '../../http/account/account-endpoints.ts';
 import { measuredStores } from '../../http/metrics/measured-stores.ts';
 import type { Metrics } from '../../http/metrics/metrics.ts';
@@ -51,8 +53,6 @@ import { AccessTokens } from '../../oauth/tokens/tokens.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 import { RecentValues } from '../../oauth/values/recent-values.ts';
 import { assembleKeySets, guardedFetch } from './key-sets.ts';
-import { LogoutDelivery } from './logout-delivery.ts';
-import { SessionLogouts } from './session-logouts.ts';
 import { assembleSignIn } from './sign-in.ts';
 import type { TokenServerOptions } from './token-server-options.ts';
 

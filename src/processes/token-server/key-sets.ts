@@ -8,6 +8,7 @@ import type { Metrics } from '../../http/metrics/metrics.ts';
 import type { KeySets } from '../../oauth/ports/key-sets.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { VerificationKey } from '../../oauth/values/jwk.ts';
+import { faultMembers } from '../../outbound/fetch-faults.ts';
 import { GuardedFetch } from '../../outbound/guarded-fetch.ts';
 import { PublishedKeySets } from '../../outbound/key-sets.ts';
 import type { AddressLookup } from '../../outbound/name-lookup.ts';
@@ -15,7 +16,6 @@ import type { FetchReport } from '../../outbound/published-set.ts';
 import { ReachableAddresses } from '../../outbound/reachable-addresses.ts';
 import type { FetchSettings } from '../config/fetch-config.ts';
 import { StartError } from '../config/start-error.ts';
-import { faultMembers } from './fetch-faults.ts';
 
 export interface KeySetsOptions {
   readonly settings: FetchSettings;

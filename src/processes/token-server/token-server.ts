@@ -2,6 +2,7 @@
 // in the sources of registry, stores and users. No server listens yet on return.
 
 import type { FastifyInstance } from 'fastify';
+import type { SessionLogouts } from '../../delivery/session-logouts.ts';
 import { TrustedProxies } from '../../http/server/client-address.ts';
 import { createHttpServer } from '../../http/server/server.ts';
 import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
@@ -9,7 +10,6 @@ import { AuditLog } from '../log/audit-log.ts';
 import { type AdminSide, assembleAdminSide, sharedServerOptions } from './admin-side.ts';
 import { clientPorts } from './client-ports.ts';
 import { ProviderDiscovery } from './provider-discovery.ts';
-import type { SessionLogouts } from './session-logouts.ts';
 import type { TokenServerOptions } from './token-server-options.ts';
 
 export interface TokenServer extends AdminSide {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import type { DeliveryPace } from '../../../src/processes/alerts/alert-delivery.ts';
+import type { DeliveryPace } from '../../../src/delivery/alert-delivery.ts';
 import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { AlertOutbox, placeOfAlert } from '../../../src/redis/grants/alert-outbox.ts';

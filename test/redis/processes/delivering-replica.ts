@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { Metrics } from '../../../src/http/metrics/metrics.ts';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import type { Clock } from '../../../src/oauth/ports/ports.ts';
-import { AlertDelivery, type DeliveryPace } from '../../../src/processes/alerts/alert-delivery.ts';
+import { AlertDelivery, type DeliveryPace } from '../../../src/delivery/alert-delivery.ts';
 import { AuditLog } from '../../../src/processes/log/audit-log.ts';
 import { createLog } from '../../../src/processes/log/log.ts';
 import type { RedisConnection } from '../../../src/redis/connection/connection.ts';

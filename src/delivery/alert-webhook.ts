@@ -1,14 +1,13 @@
 // Posts an alert to the webhook. By the answer the alert is delivered, retried later, or a dead letter.
 
 import type { Logger } from 'pino';
-import type { Metrics } from '../../http/metrics/metrics.ts';
-import type { Alert } from '../../oauth/ports/audit.ts';
-import type { Outbox } from '../../oauth/ports/outbox.ts';
-import { type BackoffRange, exponentialBackoff } from '../../oauth/values/backoff.ts';
-import type { QueuedAlert } from '../../redis/grants/alert-outbox.ts';
-import type { Place } from '../../redis/stores/outbox.ts';
-import type { Webhook } from '../../webhook/webhook.ts';
-import type { AuditLog } from '../log/audit-log.ts';
+import type { Metrics } from '../http/metrics/metrics.ts';
+import type { Alert } from '../oauth/ports/audit.ts';
+import type { Outbox } from '../oauth/ports/outbox.ts';
+import { type BackoffRange, exponentialBackoff } from '../oauth/values/backoff.ts';
+import type { QueuedAlert } from '../redis/grants/alert-outbox.ts';
+import type { Place } from '../redis/stores/outbox.ts';
+import type { Webhook } from '../webhook/webhook.ts';
 
 /** In milliseconds. The pause after a failed try is random, up to that of the backoff. */
 export interface RetryPace extends BackoffRange {
@@ -22,7 +21,8 @@ export interface AlertWebhookParts {
   readonly webhook: Webhook;
   readonly outbox: Outbox<QueuedAlert, Place>;
   readonly issuer: string;
-  readonly audit: AuditLog;
+  /** Names a subject as the audit stream does. */
+  readonly audit: { nameOf(subject: string | undefined): string | undefined };
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly pace: RetryPace;

@@ -2,9 +2,9 @@
 // are left, also by replicas that have ended. What handles an entry settles it.
 
 import type { Logger } from 'pino';
-import { StoreUnavailableError } from '../../oauth/ports/error.ts';
-import { describeFault } from '../../oauth/ports/fault.ts';
-import { SHARDS } from '../../oauth/values/shard.ts';
+import { StoreUnavailableError } from '../oauth/ports/error.ts';
+import { describeFault } from '../oauth/ports/fault.ts';
+import { SHARDS } from '../oauth/values/shard.ts';
 
 /** The pause between two sweeps, in milliseconds. */
 const SWEEP_PAUSE = 10_000;

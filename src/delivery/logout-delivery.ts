@@ -2,15 +2,15 @@
 // token for each try. `session-logouts.ts` says when a client is tried.
 
 import type { Logger } from 'pino';
-import type { Metrics } from '../../http/metrics/metrics.ts';
-import type { Audit } from '../../oauth/ports/audit.ts';
-import type { PendingLogout } from '../../oauth/ports/logout-store.ts';
-import type { Client } from '../../oauth/registry/client.ts';
-import type { RegistryRef } from '../../oauth/registry/registry.ts';
-import type { LogoutTokens } from '../../oauth/tokens/logout-tokens.ts';
-import { RecentValues } from '../../oauth/values/recent-values.ts';
-import { FetchFailedError, type GuardedFetch } from '../../outbound/guarded-fetch.ts';
-import { faultMembers } from './fetch-faults.ts';
+import type { Metrics } from '../http/metrics/metrics.ts';
+import type { Audit } from '../oauth/ports/audit.ts';
+import type { PendingLogout } from '../oauth/ports/logout-store.ts';
+import type { Client } from '../oauth/registry/client.ts';
+import type { RegistryRef } from '../oauth/registry/registry.ts';
+import type { LogoutTokens } from '../oauth/tokens/logout-tokens.ts';
+import { RecentValues } from '../oauth/values/recent-values.ts';
+import { faultMembers } from '../outbound/fetch-faults.ts';
+import { FetchFailedError, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 
 /** `refused`: the client has answered that it does not want this notice; it would refuse it again. */
 export type DeliveryOutcome = 'delivered' | 'refused' | 'failed';

@@ -2,10 +2,10 @@
 
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
-import { SHARDS } from '../../../src/oauth/values/shard.ts';
-import { OutboxSweeper, type OutboxSweeperParts } from '../../../src/processes/outbox/outbox-sweeper.ts';
-import { until } from '../../until.ts';
+import { OutboxSweeper, type OutboxSweeperParts } from '../../src/delivery/outbox-sweeper.ts';
+import { StoreUnavailableError } from '../../src/oauth/ports/error.ts';
+import { SHARDS } from '../../src/oauth/values/shard.ts';
+import { until } from '../until.ts';
 
 /** A sweeper of texts, what it has begun, and the faults in its log. */
 function aSweeper(different: Partial<OutboxSweeperParts<string>> = {}) {

@@ -4,13 +4,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Metrics } from '../../http/metrics/metrics.ts';
-import type { Alert } from '../../oauth/ports/audit.ts';
-import { type AlertOutbox, placeOfAlert, type QueuedAlert } from '../../redis/grants/alert-outbox.ts';
-import type { Webhook } from '../../webhook/webhook.ts';
-import type { AuditLog } from '../log/audit-log.ts';
-import { OutboxSweeper } from '../outbox/outbox-sweeper.ts';
+import type { Metrics } from '../http/metrics/metrics.ts';
+import type { Alert, Audit } from '../oauth/ports/audit.ts';
+import { type AlertOutbox, placeOfAlert, type QueuedAlert } from '../redis/grants/alert-outbox.ts';
+import type { Webhook } from '../webhook/webhook.ts';
 import { AlertWebhook, type RetryPace } from './alert-webhook.ts';
+import { OutboxSweeper } from './outbox-sweeper.ts';
 
 /** In milliseconds. */
 export interface DeliveryPace extends RetryPace {
@@ -41,6 +40,12 @@ const DELIVERY_PACE: DeliveryPace = {
 /** How long an alert waits for a webhook that is not configured, in milliseconds. */
 const LONGEST_WAIT = 7 * 24 * 3_600_000;
 
+/** The audit log, which announces an alert once its line is written. */
+export interface AlertLog extends Audit {
+  onAlert(listener: (alert: Alert) => void): void;
+  nameOf(subject: string | undefined): string | undefined;
+}
+
 export interface AlertDeliveryOptions {
   readonly outbox: AlertOutbox;
   /** Undefined when no webhook is configured. */
@@ -48,7 +53,7 @@ export interface AlertDeliveryOptions {
   /** Calls the listener whenever Redis was reached again. */
   readonly onReconnect: (listener: () => void) => void;
   readonly issuer: string;
-  readonly audit: AuditLog;
+  readonly audit: AlertLog;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Receives the alerts that a replica of an earlier version left for its controller. */

@@ -3,13 +3,13 @@
 // replicas that have ended.
 
 import type { Logger } from 'pino';
-import type { PendingLogout } from '../../oauth/ports/logout-store.ts';
-import type { Clock, Stores } from '../../oauth/ports/ports.ts';
-import type { Client } from '../../oauth/registry/client.ts';
-import { exponentialBackoff } from '../../oauth/values/backoff.ts';
-import { OutboxSweeper } from '../outbox/outbox-sweeper.ts';
+import type { PendingLogout } from '../oauth/ports/logout-store.ts';
+import type { Clock, Stores } from '../oauth/ports/ports.ts';
+import type { Client } from '../oauth/registry/client.ts';
+import { exponentialBackoff } from '../oauth/values/backoff.ts';
 import type { LogoutDelivery } from './logout-delivery.ts';
-import { NamespaceTurns } from './namespace-turns.ts';
+import { NamespaceSlots } from './namespace-slots.ts';
+import { OutboxSweeper } from './outbox-sweeper.ts';
 
 /** How long a try may take, in milliseconds: longer than a call does. */
 const LEASE = 15_000;
@@ -31,7 +31,7 @@ export class SessionLogouts {
   readonly #delivery: SessionLogoutsParts['delivery'];
   readonly #clock: Clock;
   readonly #sweeper: OutboxSweeper<PendingLogout>;
-  readonly #turns = new NamespaceTurns();
+  readonly #slots = new NamespaceSlots();
   /** The names of notices that run or wait. */
   readonly #notices = new Set<string>();
   /** Until when clients are left alone that could not be notified, by uid. */
@@ -58,7 +58,7 @@ export class SessionLogouts {
   /** Resolves after what is in progress; what is still owed stays so. */
   async stop(): Promise<void> {
     await this.#sweeper.stop();
-    await this.#turns.stop();
+    await this.#slots.stop();
   }
 
   /** Begins to settle what a session owes that ended just now. */
@@ -84,7 +84,7 @@ export class SessionLogouts {
   #addNotice(client: Client, owed: PendingLogout): void {
     if (this.#sweeper.isStopped || (this.#isPaused(client) && !this.#isOld(owed))) return;
     const name = nameOf(owed);
-    const isTaken = this.#turns.add(client.namespace, async () => {
+    const isTaken = this.#slots.add(client.namespace, async () => {
       await this.#notify(owed).catch((error) => this.#sweeper.noteFault(error));
       this.#notices.delete(name);
     });

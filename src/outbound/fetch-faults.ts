@@ -1,8 +1,8 @@
 // What a log line says of a call to a host that a client names. A message of a socket or of TLS could hold what the host sent, and is in
 // none.
 
-import { FetchFailedError } from '../../outbound/guarded-fetch.ts';
-import { UnknownNameError } from '../../outbound/name-lookup.ts';
+import { FetchFailedError } from './guarded-fetch.ts';
+import { UnknownNameError } from './name-lookup.ts';
 
 /** Members of a log line; undefined ones are left out. */
 export interface FaultMembers {

@@ -3,16 +3,16 @@
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { memoryStores } from '../../../src/memory/stores.ts';
-import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
-import type { PendingLogout } from '../../../src/oauth/ports/logout-store.ts';
-import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import type { Client } from '../../../src/oauth/registry/client.ts';
-import type { DeliveryOutcome } from '../../../src/processes/token-server/logout-delivery.ts';
-import { SessionLogouts } from '../../../src/processes/token-server/session-logouts.ts';
-import { issued, SHARD, signedIn } from '../../contracts/sample-grants.ts';
-import { aClient } from '../../oauth/a-client.ts';
-import { until } from '../../until.ts';
+import type { DeliveryOutcome } from '../../src/delivery/logout-delivery.ts';
+import { SessionLogouts } from '../../src/delivery/session-logouts.ts';
+import { memoryStores } from '../../src/memory/stores.ts';
+import { StoreUnavailableError } from '../../src/oauth/ports/error.ts';
+import type { PendingLogout } from '../../src/oauth/ports/logout-store.ts';
+import type { Stores } from '../../src/oauth/ports/ports.ts';
+import type { Client } from '../../src/oauth/registry/client.ts';
+import { issued, SHARD, signedIn } from '../contracts/sample-grants.ts';
+import { aClient } from '../oauth/a-client.ts';
+import { until } from '../until.ts';
 
 const log = pino({ level: 'silent' });
 
