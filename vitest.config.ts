@@ -21,6 +21,8 @@ const servers = [
   'cluster-registry',
   'controller',
   'delivery',
+  'folder-registry',
+  'local-state',
   'processes',
   'scripts',
   'webhook',

@@ -11,9 +11,21 @@ const ADAPTERS = ['http', 'login', 'kubernetes', 'manifests', 'redis', 'memory',
 /** The parts that each part may import besides itself: only those below it. A part is a folder directly in src/, or main.ts. */
 const PARTS: Record<string, readonly string[]> = {
   'main.ts': ['processes'],
-  processes: ['cluster-registry', 'controller', 'delivery', ...ADAPTERS, 'admission', 'oauth'],
+  processes: [
+    'cluster-registry',
+    'controller',
+    'delivery',
+    'folder-registry',
+    'local-state',
+    ...ADAPTERS,
+    'admission',
+    'oauth',
+  ],
   'cluster-registry': ['kubernetes', 'admission', 'oauth'],
   controller: ['kubernetes', 'admission', 'oauth'],
+  // `grantry dev` rotates as the controller does, by its planner.
+  'local-state': ['controller', 'kubernetes', 'manifests', 'admission', 'oauth'],
+  'folder-registry': ['local-state', 'manifests', 'login', 'admission', 'oauth'],
   delivery: ['http', 'redis', 'webhook', 'outbound', 'oauth'],
   http: ['oauth'],
   login: ['oauth'],
@@ -114,6 +126,8 @@ export const FOLDERS: Record<string, readonly string[]> = {
 
   'cluster-registry': [],
   delivery: [],
+  'folder-registry': [],
+  'local-state': [],
   ...rows('controller', {
     leadership: [],
     reconciling: ['leadership'],

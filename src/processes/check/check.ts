@@ -2,13 +2,13 @@
 // judge of the cluster, offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are
 // assumed to exist, and the output lists them as what a client waits for. check-in-thread.ts is the command.
 
+import { judgeManifests, type ManifestVerdicts } from '../../folder-registry/manifest-verdicts.ts';
+import { type Waiting, waitingClients } from '../../folder-registry/waiting-clients.ts';
 import { type FolderContents, readFolder } from '../../manifests/folder.ts';
 import { ManifestFolder, type ManifestSet } from '../../manifests/manifest-folder.ts';
 import { formatPlace, type ManifestFault, type Place } from '../../manifests/place.ts';
 import { CLIENT_AUTH_METHODS } from '../../oauth/client-auth/index.ts';
 import { printable } from '../log/printable.ts';
-import { type Waiting, waitingClients } from './check-waiting.ts';
-import { judgeManifests, type ManifestVerdicts } from './manifest-verdicts.ts';
 
 /** The spellings of `--format`. */
 export type CheckFormat = 'text' | 'json' | 'github';

@@ -1,13 +1,13 @@
 // `grantry dev-token`: prints the token that the kubelet would mount into a pod of a ServiceAccount, for the `grantry dev` of
 // the same folder.
 
+import { DevAccountIssuer, type MintedAccount } from '../../local-state/account-issuer.ts';
+import { StateError } from '../../local-state/state-error.ts';
+import { StateFiles } from '../../local-state/state-files.ts';
 import { readFolder } from '../../manifests/folder.ts';
 import { ManifestFolder } from '../../manifests/manifest-folder.ts';
 import { issuerFault } from '../../oauth/values/issuer.ts';
 import { StartError } from '../config/start-error.ts';
-import { DevAccountIssuer, type MintedAccount } from '../dev/account-issuer.ts';
-import { DevState } from '../dev/dev-state.ts';
-import { DevStateError } from '../dev/dev-state-error.ts';
 import { requireFolder } from '../dev/required-folder.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 
@@ -27,7 +27,7 @@ export async function devToken(options: DevTokenOptions): Promise<number> {
     options.stdout.write(`${await mint(options)}\n`);
     return 0;
   } catch (error) {
-    if (!(error instanceof StartError || error instanceof DevStateError)) throw error;
+    if (!(error instanceof StartError || error instanceof StateError)) throw error;
     options.stderr.write(`grantry dev-token: ${error.message}\n`);
     return error instanceof StartError ? error.code : 1;
   }
@@ -38,7 +38,7 @@ async function mint({ account, directory, issuer }: DevTokenOptions): Promise<st
   if (fault !== undefined) throw new StartError(`the issuer ${issuer} ${fault}`, 2);
   await requireFolder(directory);
   const found = await findAccount(account, directory);
-  const state = await DevState.open(directory);
+  const state = await StateFiles.open(directory);
   // A key in the memory of this process alone is not the one of the running server.
   if (state.memoryReason !== undefined) {
     throw new StartError(`${state.path} cannot be written (${state.memoryReason})`, 1);

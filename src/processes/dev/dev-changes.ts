@@ -1,14 +1,14 @@
 // Handles a change of the folder while `grantry dev` runs: serves it, reports it on the terminal and audits it.
 
+import { clientChanges } from '../../folder-registry/client-changes.ts';
+import type { ManifestRegistry, Rebuilt } from '../../folder-registry/manifest-registry.ts';
 import type { FolderContents } from '../../manifests/folder.ts';
 import type { ManifestFolder } from '../../manifests/manifest-folder.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import { systemClock } from '../lifecycle/machine.ts';
 import type { TokenServer } from '../token-server/token-server.ts';
-import { clientChanges } from './client-changes.ts';
 import type { DevPeople } from './dev-people.ts';
 import { changeReport } from './dev-report.ts';
-import type { ManifestRegistry, Rebuilt } from './manifest-registry.ts';
 
 /** The served clients and the signing key at one moment. */
 export interface Served {

@@ -1,10 +1,10 @@
 // The users of `grantry dev`.
 
 import { createHash } from 'node:crypto';
+import type { ManifestVerdicts } from '../../folder-registry/manifest-verdicts.ts';
 import type { Blocks } from '../../login/blocks.ts';
 import { hashPassword, type LocalUser, type LocalUsers } from '../../login/local/local-users.ts';
 import { UserLists } from '../../login/local/user-lists.ts';
-import type { ManifestVerdicts } from '../check/manifest-verdicts.ts';
 import { StartError } from '../config/start-error.ts';
 
 /** Users of Secrets and of `--user`, else `demo` if the server is for this machine only. */

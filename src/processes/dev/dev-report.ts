@@ -3,15 +3,15 @@
 
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { Condition } from '../../admission/kinds/conditions.ts';
+import { clientChanges, statusOf } from '../../folder-registry/client-changes.ts';
+import type { Rebuilt } from '../../folder-registry/manifest-registry.ts';
+import { type ManifestVerdicts, readyOf } from '../../folder-registry/manifest-verdicts.ts';
+import { type CertificateFiles, CLIENT_DNS_NAME, CLIENT_SUBJECT } from '../../local-state/local-certificates.ts';
 import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
 import { metadataPaths } from '../../oauth/endpoints/metadata.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
-import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
 import { printable } from '../log/printable.ts';
-import { clientChanges, statusOf } from './client-changes.ts';
-import { type CertificateFiles, CLIENT_DNS_NAME, CLIENT_SUBJECT } from './dev-certificates.ts';
-import type { Rebuilt } from './manifest-registry.ts';
 
 export interface StartFacts {
   readonly issuer: string;

@@ -5,6 +5,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AlertDelivery } from '../../delivery/alert-delivery.ts';
+import { ManifestRegistry } from '../../folder-registry/manifest-registry.ts';
+import { DevAccountIssuer } from '../../local-state/account-issuer.ts';
+import { type CertificateFiles, provideCertificates } from '../../local-state/local-certificates.ts';
+import { LocalKeys } from '../../local-state/local-keys.ts';
+import { LocalRevokedTokens } from '../../local-state/local-revoked-tokens.ts';
+import { LocalSecrets } from '../../local-state/local-secrets.ts';
+import { StateError } from '../../local-state/state-error.ts';
+import { STATE_FOLDER, StateFiles } from '../../local-state/state-files.ts';
 import { type LocalUser, LocalUsers } from '../../login/local/local-users.ts';
 import { FolderWatch } from '../../manifests/folder-watch.ts';
 import { ManifestFolder } from '../../manifests/manifest-folder.ts';
@@ -25,18 +33,10 @@ import { openBrand } from '../token-server/brand-file.ts';
 import { addressOf, freePort, isLoopback, listen } from '../token-server/listening.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
-import { DevAccountIssuer } from './account-issuer.ts';
-import { type CertificateFiles, provideCertificates } from './dev-certificates.ts';
 import { changeHandler, recordChanges, type Served } from './dev-changes.ts';
-import { DevKeys } from './dev-keys.ts';
 import { DevPeople, userOf } from './dev-people.ts';
 import { startReport } from './dev-report.ts';
-import { DevRevokedTokens } from './dev-revoked-tokens.ts';
-import { DevSecrets } from './dev-secrets.ts';
-import { DevState, STATE_FOLDER } from './dev-state.ts';
-import { DevStateError } from './dev-state-error.ts';
 import { Follower } from './follower.ts';
-import { ManifestRegistry } from './manifest-registry.ts';
 import { requireFolder } from './required-folder.ts';
 
 export interface DevOptions {
@@ -65,7 +65,7 @@ export async function dev(options: DevOptions): Promise<number> {
       for (const fault of error.faults) options.stderr.write(`grantry dev: ${fault}\n`);
       return 2;
     }
-    if (!(error instanceof StartError || error instanceof DevStateError)) throw error;
+    if (!(error instanceof StartError || error instanceof StateError)) throw error;
     options.stderr.write(`grantry dev: ${error.message}\n`);
     return error instanceof StartError ? error.code : 1;
   }
@@ -171,9 +171,9 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
 
 /** The parts that exist before the server is assembled. */
 async function partsOf(directory: string, { issuer, mtls, namespace, defaultPolicy }: Settings) {
-  const state = await DevState.open(directory);
-  const secrets = new DevSecrets({ state, clock: systemClock, random: systemRandom, issuer });
-  const keys = new DevKeys({ state, clock: systemClock, releaseNamespace: namespace });
+  const state = await StateFiles.open(directory);
+  const secrets = new LocalSecrets({ state, clock: systemClock, random: systemRandom, issuer });
+  const keys = new LocalKeys({ state, clock: systemClock, releaseNamespace: namespace });
   const follower = new Follower(systemClock);
   return {
     state,
@@ -183,6 +183,7 @@ async function partsOf(directory: string, { issuer, mtls, namespace, defaultPoli
       secrets,
       keys,
       issuer,
+      clock: systemClock,
       supportedAuthMethods: [...availableMethods({ mutualTls: mtls !== undefined }).keys()],
       releaseNamespace: namespace,
       defaultPolicy,
@@ -198,10 +199,10 @@ async function partsOf(directory: string, { issuer, mtls, namespace, defaultPoli
   };
 }
 
-async function storesOf(state: DevState): Promise<Stores> {
+async function storesOf(state: StateFiles): Promise<Stores> {
   const stores = memoryStores({ clock: systemClock });
   const store = stores.revokedTokens;
-  return { ...stores, revokedTokens: await DevRevokedTokens.open({ store, state, clock: systemClock }) };
+  return { ...stores, revokedTokens: await LocalRevokedTokens.open({ store, state, clock: systemClock }) };
 }
 
 function signalled({
@@ -272,7 +273,7 @@ function mtlsVariables(directory: string, port: number): VariableTexts {
   };
 }
 
-function certificatesOf({ host }: Settings, state: DevState): Promise<CertificateFiles> {
+function certificatesOf({ host }: Settings, state: StateFiles): Promise<CertificateFiles> {
   return provideCertificates({ state, host, clock: systemClock, random: systemRandom });
 }
 
@@ -291,7 +292,7 @@ async function redisOf(settings: Settings, { log }: ProcessLog): Promise<RedisSt
   });
 }
 
-async function peppersOf({ pepperFile, redis }: Settings, state: DevState) {
+async function peppersOf({ pepperFile, redis }: Settings, state: StateFiles) {
   if (redis !== undefined && pepperFile === undefined && state.memoryReason !== undefined) {
     const reason = `${state.path} cannot be written (${state.memoryReason})`;
     throw new StartError(`${reason}, and replicas on one Redis need the same pepper: set GRANTRY_PEPPER_FILE`, 1);

@@ -13,7 +13,7 @@ import { ManifestFolder } from '../../../src/manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../../src/manifests/objects.ts';
 import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
-import { judgeManifests } from '../../../src/processes/check/manifest-verdicts.ts';
+import { judgeManifests } from '../../../src/folder-registry/manifest-verdicts.ts';
 import type { TestClient } from '../../grantry.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../examples/consumers');

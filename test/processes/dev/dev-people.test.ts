@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
-import { usersIn } from '../../../src/processes/check/users-in-manifests.ts';
+import { usersIn } from '../../../src/folder-registry/users-in-manifests.ts';
 import { DevPeople, userOf } from '../../../src/processes/dev/dev-people.ts';
 import { manifestsOf } from '../../manifests/a-folder.ts';
 

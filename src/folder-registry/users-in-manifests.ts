@@ -1,10 +1,10 @@
 // Local users in a folder of manifests: Secrets of type `grantry.dev/users` with the key `users.yaml`, and bare files.
 
-import { REVOKED_UNTIL } from '../../admission/clients/revoked-until.ts';
-import { readSecretValue } from '../../admission/references/references.ts';
-import { USERS_SECRET } from '../../admission/references/secret-parts.ts';
-import { UsersFileError } from '../../login/local/local-users.ts';
-import { isUser, type UserEntry } from '../../login/local/user-entry.ts';
+import { REVOKED_UNTIL } from '../admission/clients/revoked-until.ts';
+import { readSecretValue } from '../admission/references/references.ts';
+import { USERS_SECRET } from '../admission/references/secret-parts.ts';
+import { UsersFileError } from '../login/local/local-users.ts';
+import { isUser, type UserEntry } from '../login/local/user-entry.ts';
 import {
   byRank,
   type ListContent,
@@ -12,12 +12,12 @@ import {
   type ListReading,
   merged,
   WHY_LEFT_OUT,
-} from '../../login/local/user-lists.ts';
-import { parseUsers } from '../../login/local/users-yaml.ts';
-import type { UserFile } from '../../manifests/manifest-folder.ts';
-import type { ManifestObject } from '../../manifests/objects.ts';
-import type { ManifestFault } from '../../manifests/place.ts';
-import { LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
+} from '../login/local/user-lists.ts';
+import { parseUsers } from '../login/local/users-yaml.ts';
+import type { UserFile } from '../manifests/manifest-folder.ts';
+import type { ManifestObject } from '../manifests/objects.ts';
+import type { ManifestFault } from '../manifests/place.ts';
+import { LOCAL_USERS } from '../oauth/registry/identity-provider.ts';
 
 const { type: USERS_TYPE, key: USERS_KEY } = USERS_SECRET;
 const FIELD = 'revokeTokensBefore';

@@ -1,11 +1,11 @@
 // Finds the objects that accepted clients refer to and that are not among the checked files. An offline check assumes
 // that they exist; the cluster serves the client once they do.
 
-import { clientSecretName, hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
-import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
-import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
-import type { Place } from '../../manifests/place.ts';
-import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';
+import { clientSecretName, hasGeneratedSecret } from '../admission/client-secrets/client-secret-manifest.ts';
+import type { ClientVerdict } from '../admission/clients/admit-client.ts';
+import type { ManifestKind, ManifestObject } from '../manifests/objects.ts';
+import type { Place } from '../manifests/place.ts';
+import { SECRET_METHODS } from '../oauth/client-auth/index.ts';
 
 /** One missing object that one client refers to, in the client's namespace. */
 export interface Waiting {

@@ -2,8 +2,8 @@
 // version and writes the next one. Each version is a file that is made once, so of two processes that write at the same
 // time one succeeds, and both continue from its version.
 
-import type { DevState } from './dev-state.ts';
-import { DevStateError } from './dev-state-error.ts';
+import { StateError } from './state-error.ts';
+import type { StateFiles } from './state-files.ts';
 
 /** How often a version is looked for that another process replaces at the same time. */
 const ATTEMPTS = 10;
@@ -16,17 +16,17 @@ export interface Version<Value> {
 }
 
 /** A value of this name. */
-export class DevRecord<Value> {
-  readonly #state: DevState;
+export class LocalRecord<Value> {
+  readonly #state: StateFiles;
   readonly #name: string;
   #known: Version<Value> = { number: 0, value: undefined };
 
-  constructor(state: DevState, name: string) {
+  constructor(state: StateFiles, name: string) {
     this.#state = state;
     this.#name = name;
   }
 
-  /** The newest version. @throws DevStateError when it cannot be read */
+  /** The newest version. @throws StateError when it cannot be read */
   async read(): Promise<Version<Value>> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const number = Math.max(0, ...(await this.#numbers()));
@@ -36,7 +36,7 @@ export class DevRecord<Value> {
       this.#known = { number, value: number === 0 ? undefined : this.#parsed(number, text) };
       return this.#known;
     }
-    throw new DevStateError(this.#state.path, 'is being changed by other processes; try again');
+    throw new StateError(this.#state.path, 'is being changed by other processes; try again');
   }
 
   /** Writes the version that follows `before`. @returns false where it is that of another process */
@@ -66,7 +66,7 @@ export class DevRecord<Value> {
       return JSON.parse(text) as Value;
     } catch {
       const file = this.#file(number);
-      throw new DevStateError(this.#state.fileOf(file) ?? file, 'is not JSON; remove it');
+      throw new StateError(this.#state.fileOf(file) ?? file, 'is not JSON; remove it');
     }
   }
 }

@@ -1,9 +1,9 @@
 // Computes which clients changed between two verdicts on the folder. dev-report.ts prints the changes, dev-changes.ts
 // audits them.
 
-import { hasGeneratedSecret } from '../../admission/client-secrets/client-secret-manifest.ts';
-import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
-import { type ManifestVerdicts, readyOf } from '../check/manifest-verdicts.ts';
+import { hasGeneratedSecret } from '../admission/client-secrets/client-secret-manifest.ts';
+import type { ClientVerdict } from '../admission/clients/admit-client.ts';
+import { type ManifestVerdicts, readyOf } from './manifest-verdicts.ts';
 
 /** The change of one client. */
 export interface ClientChange {

@@ -9,28 +9,28 @@ import {
   clientSecretManifest,
   hasGeneratedSecret,
   MINIMUM_SECRET_BYTES,
-} from '../../admission/client-secrets/client-secret-manifest.ts';
-import { livingVerifiers } from '../../admission/client-secrets/client-verifier.ts';
-import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
-import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts';
-import { rotationStep } from '../../controller/client-secrets/client-rotation.ts';
-import { gracePeriodOf, indexOfSecret } from '../../controller/client-secrets/credential-changes.ts';
+} from '../admission/client-secrets/client-secret-manifest.ts';
+import { livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
+import type { ClientVerdict } from '../admission/clients/admit-client.ts';
+import type { OAuthClientManifest } from '../admission/kinds/oauth-client.ts';
+import { rotationStep } from '../controller/client-secrets/client-rotation.ts';
+import { gracePeriodOf, indexOfSecret } from '../controller/client-secrets/credential-changes.ts';
 import {
   type CredentialState,
   readCredentialState,
   verifierSecret,
-} from '../../controller/client-secrets/credential-state.ts';
-import { rotationRequests } from '../../controller/reconciling/rotation-requests.ts';
-import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
-import type { ManifestObject } from '../../manifests/objects.ts';
-import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import { generateClientSecret } from '../../oauth/registry/client-secret.ts';
-import { DevRecord } from './dev-record.ts';
-import type { DevState } from './dev-state.ts';
-import { DevStateError } from './dev-state-error.ts';
+} from '../controller/client-secrets/credential-state.ts';
+import { rotationRequests } from '../controller/reconciling/rotation-requests.ts';
+import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
+import type { ManifestObject } from '../manifests/objects.ts';
+import type { Clock, Random } from '../oauth/ports/ports.ts';
+import { generateClientSecret } from '../oauth/registry/client-secret.ts';
+import { LocalRecord } from './local-record.ts';
+import { StateError } from './state-error.ts';
+import type { StateFiles } from './state-files.ts';
 
-export interface DevSecretsOptions {
-  readonly state: DevState;
+export interface LocalSecretsOptions {
+  readonly state: StateFiles;
   readonly clock: Clock;
   readonly random: Random;
   readonly issuer: string;
@@ -63,15 +63,15 @@ export interface ReconciledSecrets {
   /** A line for each secret that is another one than before, or that is refused from now on. */
   readonly rotations: readonly string[];
   /** The clients whose secret could not be read or written. */
-  readonly faults: ReadonlyMap<SecretVerdict, DevStateError>;
+  readonly faults: ReadonlyMap<SecretVerdict, StateError>;
   /** When the next step is due, in epoch milliseconds; undefined: only a change makes it due. */
   readonly dueAt: number | undefined;
 }
 
 /** Generates, keeps, rotates and writes the secrets of clients. */
-export class DevSecrets {
-  readonly #options: DevSecretsOptions;
-  readonly #record: DevRecord<Readonly<Record<string, RecordedSecret>>>;
+export class LocalSecrets {
+  readonly #options: LocalSecretsOptions;
+  readonly #record: LocalRecord<Readonly<Record<string, RecordedSecret>>>;
   /** By uid of the client. */
   readonly #known = new Map<string, KnownSecret>();
   /** The texts of the plain files by name, as long as the files are there and no other process writes the record. */
@@ -80,9 +80,9 @@ export class DevSecrets {
   /** The last written Secret by uid: most clients do not change with a change of the folder. */
   readonly #written = new Map<string, string>();
 
-  constructor(options: DevSecretsOptions) {
+  constructor(options: LocalSecretsOptions) {
     this.#options = options;
-    this.#record = new DevRecord(options.state, 'secrets');
+    this.#record = new LocalRecord(options.state, 'secrets');
   }
 
   /** The verifiers of a client's generated secrets that are accepted now; empty when there is none. */
@@ -99,7 +99,7 @@ export class DevSecrets {
 
   /**
    * Generates the missing secrets and carries out every step of their rotation that is due.
-   * @throws DevStateError when the record cannot be read or written
+   * @throws StateError when the record cannot be read or written
    */
   async reconcile(verdicts: readonly SecretVerdict[]): Promise<ReconciledSecrets> {
     const own = verdicts.filter((verdict) => isGenerated(verdict) && (verdict.wantsSecret || verdict.client));
@@ -108,7 +108,7 @@ export class DevSecrets {
     for (;;) {
       const recorded = await this.#record.read();
       await this.#forgetTexts(recorded.number);
-      const faults = new Map<SecretVerdict, DevStateError>();
+      const faults = new Map<SecretVerdict, StateError>();
       const due: number[] = [];
       const changes: Record<string, RecordedSecret> = {};
       for (const verdict of own) {
@@ -121,7 +121,7 @@ export class DevSecrets {
           if (step.change !== undefined) changes[uid] = step.change;
           if (step.dueAt !== undefined) due.push(step.dueAt);
         } catch (error) {
-          if (!(error instanceof DevStateError)) throw error;
+          if (!(error instanceof StateError)) throw error;
           faults.set(verdict, error);
         }
       }
@@ -195,7 +195,7 @@ export class DevSecrets {
     const name = plainName(verdict);
     const text = this.#texts.get(name) ?? (await state.keep(name, () => generateClientSecret(random)));
     if (Buffer.byteLength(text) < MINIMUM_SECRET_BYTES) {
-      throw new DevStateError(state.fileOf(name) ?? name, `holds less than ${MINIMUM_SECRET_BYTES} bytes; remove it`);
+      throw new StateError(state.fileOf(name) ?? name, `holds less than ${MINIMUM_SECRET_BYTES} bytes; remove it`);
     }
     this.#texts.set(name, text);
     return text;

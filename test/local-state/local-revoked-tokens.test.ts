@@ -2,9 +2,9 @@ import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memoryStores } from '../../../src/memory/stores.ts';
-import { DevRevokedTokens } from '../../../src/processes/dev/dev-revoked-tokens.ts';
-import { DevState } from '../../../src/processes/dev/dev-state.ts';
+import { LocalRevokedTokens } from '../../src/local-state/local-revoked-tokens.ts';
+import { StateFiles } from '../../src/local-state/state-files.ts';
+import { memoryStores } from '../../src/memory/stores.ts';
 
 let directory: string;
 beforeEach(async () => {
@@ -13,10 +13,10 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 /** What a process that starts at this second would have. */
-async function openAt(second: number): Promise<DevRevokedTokens> {
+async function openAt(second: number): Promise<LocalRevokedTokens> {
   const clock = { now: () => second * 1000 };
   const store = memoryStores({ clock }).revokedTokens;
-  return DevRevokedTokens.open({ store, state: await DevState.open(directory), clock });
+  return LocalRevokedTokens.open({ store, state: await StateFiles.open(directory), clock });
 }
 
 const lines = () => readFile(join(directory, '.grantry/revoked-tokens'), 'utf8');

@@ -2,24 +2,25 @@
 // secrets, builds a new registry and swaps one reference at the end. Nothing is patched, so each request sees a
 // consistent snapshot.
 
-import { registryProviders } from '../../admission/identity-providers/admit-providers.ts';
-import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
-import { registryResource, registryWithheld, selectBy } from '../../admission/resources/registry-resource.ts';
-import type { ManifestSet } from '../../manifests/manifest-folder.ts';
-import type { ManifestFault } from '../../manifests/place.ts';
-import { KeyRing } from '../../oauth/registry/keys.ts';
-import { Registry, type RegistryRef } from '../../oauth/registry/registry.ts';
-import { Resources } from '../../oauth/registry/resources.ts';
-import { judgeManifests, type ManifestVerdicts, readyOf, sortedFaults } from '../check/manifest-verdicts.ts';
-import { systemClock } from '../lifecycle/machine.ts';
-import type { DevKeys, ReconciledKeys } from './dev-keys.ts';
-import type { DevSecrets, ReconciledSecrets, SecretVerdict } from './dev-secrets.ts';
-import { DevStateError } from './dev-state-error.ts';
+import { registryProviders } from '../admission/identity-providers/admit-providers.ts';
+import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
+import { registryResource, registryWithheld, selectBy } from '../admission/resources/registry-resource.ts';
+import type { LocalKeys, ReconciledKeys } from '../local-state/local-keys.ts';
+import type { LocalSecrets, ReconciledSecrets, SecretVerdict } from '../local-state/local-secrets.ts';
+import { StateError } from '../local-state/state-error.ts';
+import type { ManifestSet } from '../manifests/manifest-folder.ts';
+import type { ManifestFault } from '../manifests/place.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
+import { KeyRing } from '../oauth/registry/keys.ts';
+import { Registry, type RegistryRef } from '../oauth/registry/registry.ts';
+import { Resources } from '../oauth/registry/resources.ts';
+import { judgeManifests, type ManifestVerdicts, readyOf, sortedFaults } from './manifest-verdicts.ts';
 
 export interface ManifestRegistryOptions {
-  readonly secrets: DevSecrets;
-  readonly keys: DevKeys;
+  readonly secrets: LocalSecrets;
+  readonly keys: LocalKeys;
   readonly issuer: string;
+  readonly clock: Clock;
   /** The wire names of the authentication methods that clients may have. */
   readonly supportedAuthMethods: readonly string[];
   readonly releaseNamespace: string;
@@ -55,7 +56,7 @@ export class ManifestRegistry implements RegistryRef {
 
   /**
    * Judges the folder and serves the result. One call at a time.
-   * @throws DevStateError from the first call only, when a key or a record cannot be used; later calls keep the current
+   * @throws StateError from the first call only, when a key or a record cannot be used; later calls keep the current
    * keys and secrets
    */
   async rebuild(set: ManifestSet): Promise<Rebuilt> {
@@ -94,13 +95,13 @@ export class ManifestRegistry implements RegistryRef {
 
   /** The verdicts after every step of a secret that is due, and the faults of those whose secret failed. */
   async #withSecrets(set: ManifestSet) {
-    const { secrets, issuer, supportedAuthMethods, releaseNamespace, defaultPolicy } = this.#options;
+    const { secrets, issuer, clock, supportedAuthMethods, releaseNamespace, defaultPolicy } = this.#options;
     const judge = () =>
       judgeManifests(set, {
         issuer,
         supportedAuthMethods,
         unknownFields: 'ignore',
-        now: systemClock.now(),
+        now: clock.now(),
         classes: 'default',
         releaseNamespace,
         reservedNamespace: undefined,
@@ -130,7 +131,7 @@ export class ManifestRegistry implements RegistryRef {
     try {
       return { done: await reconcile(), faults: [] };
     } catch (error) {
-      if (this.#current === undefined || !(error instanceof DevStateError)) throw error;
+      if (this.#current === undefined || !(error instanceof StateError)) throw error;
       const place = { file: error.file, document: undefined, line: undefined, field: undefined };
       const message = `It ${error.problem}. Keys and secrets stay as they were.`;
       return { done: kept, faults: [{ place, reason: 'InvalidKeyMaterial', message }] };
@@ -140,7 +141,7 @@ export class ManifestRegistry implements RegistryRef {
 
 const NOTHING = new Registry([], new KeyRing([]));
 
-/** Runs an action for each client; a {@link DevStateError} becomes a fault of that client only. */
+/** Runs an action for each client; a {@link StateError} becomes a fault of that client only. */
 async function faultsOfEach(
   clients: readonly SecretVerdict[],
   action: (verdict: SecretVerdict) => Promise<void>,
@@ -150,13 +151,13 @@ async function faultsOfEach(
     try {
       await action(verdict);
     } catch (error) {
-      if (!(error instanceof DevStateError)) throw error;
+      if (!(error instanceof StateError)) throw error;
       faults.push(secretFault(verdict, error));
     }
   }
   return faults;
 }
 
-function secretFault({ object }: SecretVerdict, error: DevStateError): ManifestFault {
+function secretFault({ object }: SecretVerdict, error: StateError): ManifestFault {
   return { place: object.place, reason: 'SecretWriteForbidden', message: `${error.message}.` };
 }

@@ -1,10 +1,10 @@
 // The revoked JWT access tokens that `grantry dev` keeps in `.grantry/`: the signing key outlives a restart, so
 // revocations must too. One line for each token; lines of expired tokens are removed.
 
-import { StoreUnavailableError } from '../../oauth/ports/error.ts';
-import type { Clock } from '../../oauth/ports/ports.ts';
-import type { RevokedTokenStore } from '../../oauth/ports/token-stores.ts';
-import type { DevState } from './dev-state.ts';
+import { StoreUnavailableError } from '../oauth/ports/error.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
+import type { RevokedTokenStore } from '../oauth/ports/token-stores.ts';
+import type { StateFiles } from './state-files.ts';
 
 const NAME = 'revoked-tokens';
 /** Far more than the tokens revoked on one machine in the lifetime of a token. */
@@ -12,32 +12,32 @@ const MAX_MARKS = 100_000;
 /** The file is rewritten after this many appended lines. */
 const LINES_BETWEEN_REWRITES = 10_000;
 
-export interface DevRevokedTokensOptions {
+export interface LocalRevokedTokensOptions {
   /** Holds the marks in memory while the process runs. */
   readonly store: RevokedTokenStore;
-  readonly state: DevState;
+  readonly state: StateFiles;
   readonly clock: Clock;
 }
 
 /** A {@link RevokedTokenStore} whose marks outlive a restart if the folder can be written. */
-export class DevRevokedTokens implements RevokedTokenStore {
+export class LocalRevokedTokens implements RevokedTokenStore {
   readonly #store: RevokedTokenStore;
-  readonly #state: DevState;
+  readonly #state: StateFiles;
   readonly #clock: Clock;
   /** The expiry of each token in epoch seconds, by jti; the oldest mark first. */
   readonly #marks = new Map<string, number>();
   #newLines = 0;
   #written: Promise<void> = Promise.resolve();
 
-  private constructor({ store, state, clock }: DevRevokedTokensOptions) {
+  private constructor({ store, state, clock }: LocalRevokedTokensOptions) {
     this.#store = store;
     this.#state = state;
     this.#clock = clock;
   }
 
-  /** Loads the marks of earlier processes. @throws DevStateError when their file cannot be read */
-  static async open(options: DevRevokedTokensOptions): Promise<DevRevokedTokens> {
-    const tokens = new DevRevokedTokens(options);
+  /** Loads the marks of earlier processes. @throws StateError when their file cannot be read */
+  static async open(options: LocalRevokedTokensOptions): Promise<LocalRevokedTokens> {
+    const tokens = new LocalRevokedTokens(options);
     for (const line of (await options.state.read(NAME))?.split('\n') ?? []) {
       // A process that was killed may have left a partial line.
       const [, expiry = '', jti = ''] = /^(\d{1,12}) (\S+)$/.exec(line) ?? [];

@@ -6,8 +6,8 @@ import { constants } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FolderContents } from '../../manifests/folder.ts';
-import { DevStateError } from './dev-state-error.ts';
+import type { FolderContents } from '../manifests/folder.ts';
+import { StateError } from './state-error.ts';
 import { requireOwnFolder } from './state-folder.ts';
 
 const FOLDERS = ['secrets', 'keys', 'mtls', 'records'] as const;
@@ -26,7 +26,7 @@ const READ_ATTEMPTS = 50;
 const RETRY_MILLISECONDS = 10;
 
 /** Small texts by name, each generated once. */
-export class DevState {
+export class StateFiles {
   /** `DIR/.grantry`, joined to the folder as the user gave it. */
   readonly path: string;
   /** Why the folder cannot be written; undefined when it can. */
@@ -40,18 +40,18 @@ export class DevState {
 
   /**
    * Opens or creates the folder; if it cannot be written, the state is in memory.
-   * @throws DevStateError when the folder is not this user's own ({@link requireOwnFolder})
+   * @throws StateError when the folder is not this user's own ({@link requireOwnFolder})
    */
-  static async open(directory: string): Promise<DevState> {
+  static async open(directory: string): Promise<StateFiles> {
     const path = join(directory, STATE_FOLDER);
     await requireOwnFolder(path, FOLDERS);
     try {
       await makeFolders(path);
-      return new DevState(path, undefined);
+      return new StateFiles(path, undefined);
     } catch (error) {
       const { code = 'unknown' } = error as NodeJS.ErrnoException;
       if (code === 'ELOOP') throw unusable(join(path, IGNORE), error);
-      return new DevState(path, code);
+      return new StateFiles(path, code);
     }
   }
 
@@ -188,7 +188,7 @@ export class DevState {
       if (attempts > 0) await sleep(RETRY_MILLISECONDS);
       text = await readFile(file, { encoding: 'utf8', flag: READ });
     }
-    if (text === '') throw new DevStateError(file, 'is empty; remove it');
+    if (text === '') throw new StateError(file, 'is empty; remove it');
     return text.replace(/\n$/, '');
   }
 }
@@ -204,8 +204,8 @@ async function makeFolders(path: string): Promise<void> {
 }
 
 function unusable(file: string, error: unknown): Error {
-  if (error instanceof DevStateError) return error;
+  if (error instanceof StateError) return error;
   const { code = 'unknown' } = error as NodeJS.ErrnoException;
   const isLink = code === 'ELOOP';
-  return new DevStateError(file, isLink ? 'is a link, which is not followed; remove it' : `cannot be used (${code})`);
+  return new StateError(file, isLink ? 'is a link, which is not followed; remove it' : `cannot be used (${code})`);
 }

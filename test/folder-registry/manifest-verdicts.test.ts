@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { judgeManifests } from '../../../src/processes/check/manifest-verdicts.ts';
-import { machineClient, manifestsOf } from '../../manifests/a-folder.ts';
+import { judgeManifests } from '../../src/folder-registry/manifest-verdicts.ts';
+import { machineClient, manifestsOf } from '../manifests/a-folder.ts';
 
 const AUTH = '  auth:\n    method: kubernetes_service_account\n    serviceAccounts: [{name: worker}, {name: helper}]\n';
 

@@ -2,14 +2,14 @@
 // `grantry dev-token` mints by it what the kubelet would mount into a pod.
 
 import { createPublicKey } from 'node:crypto';
-import type { AccountIssuer, ClusterIssuer } from '../../oauth/ports/cluster-issuer.ts';
-import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import { generateSigningKeyPem, importSigningKey, type SigningKey } from '../../oauth/registry/keys.ts';
-import { readJwk, type VerificationKey } from '../../oauth/values/jwk.ts';
-import { randomId } from '../../oauth/values/random-id.ts';
-import { signatureOf } from '../../oauth/values/signature.ts';
-import type { DevState } from './dev-state.ts';
-import { DevStateError } from './dev-state-error.ts';
+import type { AccountIssuer, ClusterIssuer } from '../oauth/ports/cluster-issuer.ts';
+import type { Clock, Random } from '../oauth/ports/ports.ts';
+import { generateSigningKeyPem, importSigningKey, type SigningKey } from '../oauth/registry/keys.ts';
+import { readJwk, type VerificationKey } from '../oauth/values/jwk.ts';
+import { randomId } from '../oauth/values/random-id.ts';
+import { signatureOf } from '../oauth/values/signature.ts';
+import { StateError } from './state-error.ts';
+import type { StateFiles } from './state-files.ts';
 
 /** That of most clusters. No token of a real cluster verifies here: the key is another one. */
 const ISSUER = 'https://kubernetes.default.svc.cluster.local';
@@ -35,14 +35,11 @@ export class DevAccountIssuer implements ClusterIssuer<VerificationKey> {
     this.#current = { issuer: ISSUER, keys: [published] };
   }
 
-  /** @throws DevStateError for a key file that cannot be read */
-  static async open(state: DevState): Promise<DevAccountIssuer> {
+  /** @throws StateError for a key file that cannot be read */
+  static async open(state: StateFiles): Promise<DevAccountIssuer> {
     const pem = await state.keep(FILE, async () => (await generateSigningKeyPem(ALGORITHM)).trimEnd());
     const key = await importSigningKey(pem, ALGORITHM, 'Active').catch(() => {
-      throw new DevStateError(
-        state.fileOf(FILE) ?? FILE,
-        `is not a private key in PEM that fits ${ALGORITHM}; remove it`,
-      );
+      throw new StateError(state.fileOf(FILE) ?? FILE, `is not a private key in PEM that fits ${ALGORITHM}; remove it`);
     });
     const published = readJwk({ ...createPublicKey(key.privateKey).export({ format: 'jwk' }), kid: key.kid });
     if (typeof published === 'string') throw new TypeError(`a generated key is not usable: ${published}`);

@@ -1,28 +1,28 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { admitKeys } from '../../../src/admission/keys/admit-keys.ts';
-import { manifestReferences } from '../../../src/manifests/references.ts';
-import { generateSigningKeyPem } from '../../../src/oauth/registry/keys.ts';
-import { DevKeys } from '../../../src/processes/dev/dev-keys.ts';
-import { DevState } from '../../../src/processes/dev/dev-state.ts';
-import { folderOfTest, manifestsOf } from '../../manifests/a-folder.ts';
+import { admitKeys } from '../../src/admission/keys/admit-keys.ts';
+import { LocalKeys } from '../../src/local-state/local-keys.ts';
+import { StateFiles } from '../../src/local-state/state-files.ts';
+import { manifestReferences } from '../../src/manifests/references.ts';
+import { generateSigningKeyPem } from '../../src/oauth/registry/keys.ts';
+import { folderOfTest, manifestsOf } from '../manifests/a-folder.ts';
 
 const HOUR = 3_600_000;
 
 /** The keys of a folder on disk whose manifests and time change. */
 async function keysOfTest() {
   const folder = await folderOfTest({});
-  const state = await DevState.open(folder);
+  const state = await StateFiles.open(folder);
   let now = Date.parse('2026-03-01T00:00:00Z');
   const clock = { now: () => now };
-  let keys = new DevKeys({ state, clock, releaseNamespace: 'default' });
+  let keys = new LocalKeys({ state, clock, releaseNamespace: 'default' });
   return {
     pass: (hours: number) => {
       now += hours * HOUR;
     },
     restart: () => {
-      keys = new DevKeys({ state, clock, releaseNamespace: 'default' });
+      keys = new LocalKeys({ state, clock, releaseNamespace: 'default' });
     },
     files: () => readdir(join(folder, '.grantry/keys')),
     served: async (manifests = '') => {
@@ -114,8 +114,8 @@ it('given an imported key that is replaced → the new one signs, and the former
 
 it('given a key file that is deleted → another key signs', async () => {
   const folder = await folderOfTest({});
-  const state = await DevState.open(folder);
-  const keys = new DevKeys({ state, clock: { now: () => HOUR }, releaseNamespace: 'default' });
+  const state = await StateFiles.open(folder);
+  const keys = new LocalKeys({ state, clock: { now: () => HOUR }, releaseNamespace: 'default' });
   const { ring } = await keys.reconcile([]);
   await state.remove('keys/default.default.ES256.1.pem');
   const { ring: after } = await keys.reconcile([]);

@@ -1,28 +1,28 @@
 // Judges a folder of manifests: the verdict on every object, and every fault with its place. `check` prints the result;
 // `dev` serves it (manifest-registry.ts).
 
-import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
-import { ClientSet, isServed } from '../../admission/clients/client-set.ts';
-import { revokedUntilWarning } from '../../admission/clients/revoked-until.ts';
-import { clientAccounts, missingAccountFaults } from '../../admission/clients/service-accounts.ts';
-import { missingProviders } from '../../admission/clients/sign-in-limits.ts';
-import { admitProviders, type ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';
-import type { KeyVerdict } from '../../admission/keys/admit-key.ts';
-import { admitKeys } from '../../admission/keys/admit-keys.ts';
-import type { DefaultPolicy } from '../../admission/kinds/client-policy.ts';
-import type { Condition, Fault, Programmed, Reachable } from '../../admission/kinds/conditions.ts';
-import { classOf, DEFAULT_CLASS, type UnknownFields } from '../../admission/kinds/manifest.ts';
-import { admitPolicies, type PolicyVerdict } from '../../admission/policies/admit-policies.ts';
-import { ambiguityMessage, ambiguousClientIds } from '../../admission/policies/ambiguous-client-ids.ts';
-import { matchesSelector } from '../../admission/policies/label-selector.ts';
-import type { References } from '../../admission/references/references.ts';
-import type { ResourceVerdict } from '../../admission/resources/admit-resource.ts';
-import { AdmittedResources } from '../../admission/resources/admitted-resources.ts';
-import { grantsCondition, ungrantedReferences } from '../../admission/resources/resource-grants.ts';
-import type { ManifestSet } from '../../manifests/manifest-folder.ts';
-import type { ManifestKind, ManifestObject } from '../../manifests/objects.ts';
-import { formatPlace, type ManifestFault } from '../../manifests/place.ts';
-import { manifestReferences, type ReferenceOptions } from '../../manifests/references.ts';
+import type { ClientVerdict } from '../admission/clients/admit-client.ts';
+import { ClientSet, isServed } from '../admission/clients/client-set.ts';
+import { revokedUntilWarning } from '../admission/clients/revoked-until.ts';
+import { clientAccounts, missingAccountFaults } from '../admission/clients/service-accounts.ts';
+import { missingProviders } from '../admission/clients/sign-in-limits.ts';
+import { admitProviders, type ProviderVerdict } from '../admission/identity-providers/admit-providers.ts';
+import type { KeyVerdict } from '../admission/keys/admit-key.ts';
+import { admitKeys } from '../admission/keys/admit-keys.ts';
+import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
+import type { Condition, Fault, Programmed, Reachable } from '../admission/kinds/conditions.ts';
+import { classOf, DEFAULT_CLASS, type UnknownFields } from '../admission/kinds/manifest.ts';
+import { admitPolicies, type PolicyVerdict } from '../admission/policies/admit-policies.ts';
+import { ambiguityMessage, ambiguousClientIds } from '../admission/policies/ambiguous-client-ids.ts';
+import { matchesSelector } from '../admission/policies/label-selector.ts';
+import type { References } from '../admission/references/references.ts';
+import type { ResourceVerdict } from '../admission/resources/admit-resource.ts';
+import { AdmittedResources } from '../admission/resources/admitted-resources.ts';
+import { grantsCondition, ungrantedReferences } from '../admission/resources/resource-grants.ts';
+import type { ManifestSet } from '../manifests/manifest-folder.ts';
+import type { ManifestKind, ManifestObject } from '../manifests/objects.ts';
+import { formatPlace, type ManifestFault } from '../manifests/place.ts';
+import { manifestReferences, type ReferenceOptions } from '../manifests/references.ts';
 import { type UsersList, unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
 
 /** How a folder is judged. */

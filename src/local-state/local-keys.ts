@@ -2,12 +2,12 @@
 // The keys are in `.grantry/keys/`, their states in a record. The controller's planner decides which key is made, signs,
 // retires and is removed. A new key signs at once: there is no other replica and no long-lived cache to wait for.
 
-import { admitKey, type KeyVerdict } from '../../admission/keys/admit-key.ts';
-import { DEFAULT_SIGNING_KEYS } from '../../admission/keys/default-signing-keys.ts';
-import type { StoredKey } from '../../admission/keys/key-secret.ts';
-import { isReplaced, mayPublish, revokedKeyIds, servedKeys } from '../../admission/keys/served-keys.ts';
-import type { SourceObject } from '../../admission/kinds/manifest.ts';
-import { rotationRequests } from '../../controller/reconciling/rotation-requests.ts';
+import { admitKey, type KeyVerdict } from '../admission/keys/admit-key.ts';
+import { DEFAULT_SIGNING_KEYS } from '../admission/keys/default-signing-keys.ts';
+import type { StoredKey } from '../admission/keys/key-secret.ts';
+import { isReplaced, mayPublish, revokedKeyIds, servedKeys } from '../admission/keys/served-keys.ts';
+import type { SourceObject } from '../admission/kinds/manifest.ts';
+import { rotationRequests } from '../controller/reconciling/rotation-requests.ts';
 import {
   desiredRing,
   type KeyPlan,
@@ -15,14 +15,14 @@ import {
   ORPHANS_RETAIN_MILLISECONDS,
   planKeys,
   planOrphans,
-} from '../../controller/signing-keys/key-plan.ts';
-import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
-import type { Clock } from '../../oauth/ports/ports.ts';
-import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../../oauth/registry/keys.ts';
-import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
-import { DevRecord } from './dev-record.ts';
-import type { DevState } from './dev-state.ts';
-import { DevStateError } from './dev-state-error.ts';
+} from '../controller/signing-keys/key-plan.ts';
+import type { KubernetesObject } from '../kubernetes/objects/resources.ts';
+import type { Clock } from '../oauth/ports/ports.ts';
+import { generateSigningKeyPem, importSigningKey, KeyRing, type SigningKey } from '../oauth/registry/keys.ts';
+import type { SigningAlgorithm } from '../oauth/values/signature.ts';
+import { LocalRecord } from './local-record.ts';
+import { StateError } from './state-error.ts';
+import type { StateFiles } from './state-files.ts';
 
 /** A key, and the file with its material. */
 interface FiledKey extends StoredKey {
@@ -31,8 +31,8 @@ interface FiledKey extends StoredKey {
 
 const KEY_FILE = /^keys\/(?<ring>.+)\.(?<algorithm>ES256|ES384|RS256|PS256|EdDSA)(-\d+)?\.\d+\.pem$/;
 
-export interface DevKeysOptions {
-  readonly state: DevState;
+export interface LocalKeysOptions {
+  readonly state: StateFiles;
   readonly clock: Clock;
   readonly releaseNamespace: string;
 }
@@ -47,22 +47,22 @@ export interface ReconciledKeys {
 }
 
 /** The keys of a folder of manifests. */
-export class DevKeys {
-  readonly #options: DevKeysOptions;
-  readonly #record: DevRecord<readonly FiledKey[]>;
+export class LocalKeys {
+  readonly #options: LocalKeysOptions;
+  readonly #record: LocalRecord<readonly FiledKey[]>;
   /** The keys that were served last. */
   #served: readonly FiledKey[] | undefined;
   /** A cache of imported keys by file and state: an import takes a millisecond. */
   readonly #imported = new Map<string, { readonly pem: string; readonly key: SigningKey }>();
 
-  constructor(options: DevKeysOptions) {
+  constructor(options: LocalKeysOptions) {
     this.#options = options;
-    this.#record = new DevRecord(options.state, `keys.${options.releaseNamespace}`);
+    this.#record = new LocalRecord(options.state, `keys.${options.releaseNamespace}`);
   }
 
   /**
    * The ring of all SigningKeys of the folder, after every step that is due.
-   * @throws DevStateError for a key file or record that cannot be read: the tokens that a key signed must not become
+   * @throws StateError for a key file or record that cannot be read: the tokens that a key signed must not become
    * invalid silently
    */
   async reconcile(verdicts: readonly KeyVerdict[]): Promise<ReconciledKeys> {
@@ -220,7 +220,7 @@ export class DevKeys {
     const key = await importSigningKey(pem, algorithm, state).catch(() => {
       const path = this.#options.state.fileOf(file) ?? file;
       const remedy = 'put it back, or remove it and with it all that it signed';
-      throw new DevStateError(path, `is not a private key in PEM that fits ${algorithm}; ${remedy}`);
+      throw new StateError(path, `is not a private key in PEM that fits ${algorithm}; ${remedy}`);
     });
     this.#imported.set(`${state} ${file}`, { pem, key });
     return key;

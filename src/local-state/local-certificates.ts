@@ -2,10 +2,10 @@
 // to a client. Each file is made once; one that is there is kept.
 
 import { isIP } from 'node:net';
-import type { Clock, Random } from '../../oauth/ports/ports.ts';
-import { StartError } from '../config/start-error.ts';
-import type { DevState } from './dev-state.ts';
+import type { Clock, Random } from '../oauth/ports/ports.ts';
 import type { CertificateWishes } from './issued-certificate.ts';
+import { StateError } from './state-error.ts';
+import type { StateFiles } from './state-files.ts';
 
 const AUTHORITY = 'grantry dev CA';
 /** The names of the client certificate, for manifests. */
@@ -13,8 +13,8 @@ export const CLIENT_DNS_NAME = 'client.localhost';
 const CLIENT_COMMON_NAME = 'client';
 export const CLIENT_SUBJECT = `CN=${CLIENT_COMMON_NAME}`;
 
-export interface DevCertificatesOptions {
-  readonly state: DevState;
+export interface CertificateOptions {
+  readonly state: StateFiles;
   /** The address that the listener is bound to. */
   readonly host: string;
   readonly clock: Clock;
@@ -28,8 +28,8 @@ export interface CertificateFiles {
   readonly client: { readonly certificate: string; readonly key: string };
 }
 
-/** Makes the files that are missing. @throws StartError where the folder cannot be written */
-export async function provideCertificates(options: DevCertificatesOptions): Promise<CertificateFiles> {
+/** Makes the files that are missing. @throws StateError where the folder cannot be written */
+export async function provideCertificates(options: CertificateOptions): Promise<CertificateFiles> {
   const { state, host } = options;
   const ips = ['127.0.0.1', '::1', ...(isIP(host) === 0 ? [] : [host])];
   const dns = ['localhost', ...(isIP(host) === 0 ? [host] : [])];
@@ -45,29 +45,26 @@ export async function provideCertificates(options: DevCertificatesOptions): Prom
   return certificateFiles(state);
 }
 
-/** The paths of the files, whether or not they are there. @throws StartError where the folder cannot be written */
-function certificateFiles(state: DevState): CertificateFiles {
+/** The paths of the files, whether or not they are there. @throws StateError where the folder cannot be written */
+function certificateFiles(state: StateFiles): CertificateFiles {
   const pair = (name: string) => ({ certificate: pathOf(state, `${name}.crt`), key: pathOf(state, `${name}.key`) });
   return { authority: pathOf(state, 'ca.crt'), server: pair('server'), client: pair('client') };
 }
 
-function pathOf(state: DevState, name: string): string {
+function pathOf(state: StateFiles, name: string): string {
   const path = state.fileOf(`mtls/${name}`);
   if (path !== undefined) return path;
-  throw new StartError(
-    `--mtls-port keeps certificates in ${state.path}, which cannot be written (${state.memoryReason})`,
-    1,
-  );
+  throw new StateError(state.path, `cannot be written (${state.memoryReason}); --mtls-port keeps certificates there`);
 }
 
-async function makeKey(state: DevState, name: string): Promise<string> {
+async function makeKey(state: StateFiles, name: string): Promise<string> {
   // Imported only where it is needed: the schemas of certificates cost 40 ms.
   const { generateKeyPem } = await import('./issued-certificate.ts');
   return await state.keep(`mtls/${name}.key`, generateKeyPem);
 }
 
 async function makeCertificate(
-  { state, clock, random }: DevCertificatesOptions,
+  { state, clock, random }: CertificateOptions,
   name: string,
   wishes: CertificateWishes,
   parts: { readonly key: string; readonly issuer: { readonly commonName: string; readonly key: string } },
