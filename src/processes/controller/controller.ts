@@ -36,11 +36,11 @@ import { textOfSingle } from '../../kubernetes/objects/release-parts.ts';
 import { objectKey } from '../../kubernetes/objects/resources.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { randomId } from '../../oauth/values/random-id.ts';
-import { ConfigurationError, readSettings, type Settings } from '../config/config.ts';
-import { StartError } from '../config/start-error.ts';
+import { readSettings, type Settings } from '../config/config.ts';
 import { connectCluster } from '../lifecycle/cluster-connection.ts';
 import { listenOn } from '../lifecycle/listen-on.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
+import { runProcess } from '../lifecycle/run-process.ts';
 import { codeOf, Draining, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog, type ProcessLog } from '../log/log.ts';
 import { ControllerSources } from './controller-sources.ts';
@@ -54,7 +54,7 @@ export interface ControllerOptions {
  * @returns 0; 1 when its port is taken or on an internal error; 2 for invalid configuration
  */
 export async function controller({ stderr }: ControllerOptions): Promise<number> {
-  try {
+  return await runProcess({ command: 'grantry controller', stderr }, async () => {
     const settings = readSettings({
       defaults: { GRANTRY_HOST: '0.0.0.0' },
       required: ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE'],
@@ -64,15 +64,7 @@ export async function controller({ stderr }: ControllerOptions): Promise<number>
     const api = await connectCluster(settings.cluster, { callLimit: LEADER_CALL_MILLISECONDS });
     const controller = new ControllerProcess({ settings, processLog, api });
     return await codeOf(() => controller.run(), processLog.log);
-  } catch (error) {
-    if (error instanceof ConfigurationError) {
-      for (const fault of error.faults) stderr.write(`grantry controller: ${fault}\n`);
-      return 2;
-    }
-    if (!(error instanceof StartError)) throw error;
-    stderr.write(`grantry controller: ${error.message}\n`);
-    return error.code;
-  }
+  });
 }
 
 /** One per namespace, whatever the class: keys, pepper and webhook secret belong to the namespace. */

@@ -2,7 +2,6 @@
 // the same folder.
 
 import { DevAccountIssuer, type MintedAccount } from '../../local-state/account-issuer.ts';
-import { StateError } from '../../local-state/state-error.ts';
 import { StateFiles } from '../../local-state/state-files.ts';
 import { readFolder } from '../../manifests/folder.ts';
 import { ManifestFolder } from '../../manifests/manifest-folder.ts';
@@ -10,6 +9,7 @@ import { issuerFault } from '../../oauth/values/issuer.ts';
 import { StartError } from '../config/start-error.ts';
 import { requireFolder } from '../dev/required-folder.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
+import { runProcess } from '../lifecycle/run-process.ts';
 
 export interface DevTokenOptions {
   /** `namespace/name` of the ServiceAccount. */
@@ -23,14 +23,10 @@ export interface DevTokenOptions {
 
 /** Prints the token. @returns 0; 1 when there is no such ServiceAccount, or no usable `.grantry/`; 2 for wrong usage */
 export async function devToken(options: DevTokenOptions): Promise<number> {
-  try {
+  return await runProcess({ command: 'grantry dev-token', stderr: options.stderr }, async () => {
     options.stdout.write(`${await mint(options)}\n`);
     return 0;
-  } catch (error) {
-    if (!(error instanceof StartError || error instanceof StateError)) throw error;
-    options.stderr.write(`grantry dev-token: ${error.message}\n`);
-    return error instanceof StartError ? error.code : 1;
-  }
+  });
 }
 
 async function mint({ account, directory, issuer }: DevTokenOptions): Promise<string> {

@@ -11,7 +11,6 @@ import { type CertificateFiles, provideCertificates } from '../../local-state/lo
 import { LocalKeys } from '../../local-state/local-keys.ts';
 import { LocalRevokedTokens } from '../../local-state/local-revoked-tokens.ts';
 import { LocalSecrets } from '../../local-state/local-secrets.ts';
-import { StateError } from '../../local-state/state-error.ts';
 import { STATE_FOLDER, StateFiles } from '../../local-state/state-files.ts';
 import { type LocalUser, LocalUsers } from '../../login/local/local-users.ts';
 import { FolderWatch } from '../../manifests/folder-watch.ts';
@@ -21,10 +20,11 @@ import { availableMethods } from '../../oauth/client-auth/index.ts';
 import type { Stores } from '../../oauth/ports/ports.ts';
 import { systemLookup } from '../../outbound/name-lookup.ts';
 import { alertDelivery } from '../alerts/alerts.ts';
-import { ConfigurationError, readSettings, type Settings, type VariableTexts } from '../config/config.ts';
+import { readSettings, type Settings, type VariableTexts } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
 import { systemClock, systemRandom } from '../lifecycle/machine.ts';
 import { parsePeppers } from '../lifecycle/pepper.ts';
+import { runProcess } from '../lifecycle/run-process.ts';
 import { endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog, type ProcessLog } from '../log/log.ts';
 import { MutualTls } from '../mutual-tls/mutual-tls.ts';
@@ -58,17 +58,7 @@ export interface DevOptions {
 
 /** Serves until a signal. @returns 0; 1 when a port is in use or requests were aborted; 2 for wrong usage */
 export async function dev(options: DevOptions): Promise<number> {
-  try {
-    return await serve(options);
-  } catch (error) {
-    if (error instanceof ConfigurationError) {
-      for (const fault of error.faults) options.stderr.write(`grantry dev: ${fault}\n`);
-      return 2;
-    }
-    if (!(error instanceof StartError || error instanceof StateError)) throw error;
-    options.stderr.write(`grantry dev: ${error.message}\n`);
-    return error instanceof StartError ? error.code : 1;
-  }
+  return await runProcess({ command: 'grantry dev', stderr: options.stderr }, () => serve(options));
 }
 
 async function serve(options: DevOptions): Promise<number> {

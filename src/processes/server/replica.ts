@@ -4,6 +4,7 @@
 import { proofFault } from '../../admission/references/controller-proof.ts';
 import { CONTROLLER_SECRET } from '../../admission/references/secret-parts.ts';
 import type { RegistrySync } from '../../cluster-registry/registry-sync.ts';
+import type { ClientUsage } from '../../http/admin/client-usage.ts';
 import type {
   ControllerRequest,
   ObservedAnswer,
@@ -17,7 +18,6 @@ import type {
 } from '../../http/admin/controller-endpoints.ts';
 import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
-import type { ClientUsage } from '../token-server/client-usage.ts';
 
 export interface ReplicaOptions {
   readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'servedResource' | 'servedProviders' | 'textOf'>;

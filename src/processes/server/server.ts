@@ -4,11 +4,12 @@
 
 import { LocalUsers } from '../../login/local/local-users.ts';
 import { UserLists } from '../../login/local/user-lists.ts';
-import { ConfigurationError, readSettings } from '../config/config.ts';
+import { readSettings } from '../config/config.ts';
 import { StartError } from '../config/start-error.ts';
 import { connectCluster } from '../lifecycle/cluster-connection.ts';
 import { listenOn } from '../lifecycle/listen-on.ts';
 import { systemClock } from '../lifecycle/machine.ts';
+import { runProcess } from '../lifecycle/run-process.ts';
 import { codeOf, endOnSignals } from '../lifecycle/shutdown.ts';
 import { openLog } from '../log/log.ts';
 import { MutualTls } from '../mutual-tls/mutual-tls.ts';
@@ -36,7 +37,7 @@ export interface ServerOptions {
  * @returns 0; 1 when a port is taken, requests were cut off, or after an internal error; 2 for an invalid configuration
  */
 export async function server({ stderr }: ServerOptions): Promise<number> {
-  try {
+  return await runProcess({ command: 'grantry server', stderr }, async () => {
     const settings = readSettings({
       defaults: { GRANTRY_HOST: '0.0.0.0' },
       required: ['GRANTRY_ISSUER', 'GRANTRY_NAMESPACE', 'GRANTRY_REDIS_URL'],
@@ -56,15 +57,7 @@ export async function server({ stderr }: ServerOptions): Promise<number> {
         settings.mtls && (await MutualTls.open({ settings: settings.mtls, clock: systemClock, log: processLog.log })),
     };
     return await codeOf(() => run(parts), processLog.log);
-  } catch (error) {
-    if (error instanceof ConfigurationError) {
-      for (const fault of error.faults) stderr.write(`grantry server: ${fault}\n`);
-      return 2;
-    }
-    if (!(error instanceof StartError)) throw error;
-    stderr.write(`grantry server: ${error.message}\n`);
-    return error.code;
-  }
+  });
 }
 
 /** Runs until the end. @throws StartError when it cannot listen, or when no retry can make Redis usable */

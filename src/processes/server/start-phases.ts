@@ -5,6 +5,7 @@ import { PEPPER_SECRET, WEBHOOK_SECRET } from '../../admission/references/secret
 import { RegistrySync } from '../../cluster-registry/registry-sync.ts';
 import type { AlertDelivery } from '../../delivery/alert-delivery.ts';
 import type { ReadinessCheck } from '../../http/admin/admin.ts';
+import { ClientUsage } from '../../http/admin/client-usage.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import { WatchCounters } from '../../http/metrics/watch-metrics.ts';
 import type { Brand } from '../../http/pages/brand.ts';
@@ -24,7 +25,6 @@ import type { ProcessLog } from '../log/log.ts';
 import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
 import { openRedisState, type RedisState } from '../redis/redis-state.ts';
 import { type AdminSide, assembleAdminSide } from '../token-server/admin-side.ts';
-import { ClientUsage } from '../token-server/client-usage.ts';
 import { assembleTokenServer, type TokenServer } from '../token-server/token-server.ts';
 import { assembleUserChanges } from '../token-server/user-changes.ts';
 import { assembleClusterIssuer, clusterIssuerCheck } from './cluster-issuer.ts';

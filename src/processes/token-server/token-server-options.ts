@@ -2,6 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { ReadinessCheck } from '../../http/admin/admin.ts';
+import type { ClientUsage } from '../../http/admin/client-usage.ts';
 import type { ReplicaApi } from '../../http/admin/controller-endpoints.ts';
 import type { StoreProbe } from '../../http/metrics/metrics.ts';
 import type { Followed, WatchCounters } from '../../http/metrics/watch-metrics.ts';
@@ -17,7 +18,6 @@ import type { VerificationKey } from '../../oauth/values/jwk.ts';
 import type { AddressLookup } from '../../outbound/name-lookup.ts';
 import type { FetchSettings } from '../config/fetch-config.ts';
 import type { MutualTls } from '../mutual-tls/mutual-tls.ts';
-import type { ClientUsage } from './client-usage.ts';
 
 /** The configuration of the token server; `config.ts` reads it. */
 export interface TokenServerSettings {

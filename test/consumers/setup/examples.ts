@@ -9,11 +9,11 @@ import {
   hasGeneratedSecret,
 } from '../../../src/admission/client-secrets/client-secret-manifest.ts';
 import type { ClientVerdict } from '../../../src/admission/clients/admit-client.ts';
+import { judgeManifests } from '../../../src/folder-registry/manifest-verdicts.ts';
 import { ManifestFolder } from '../../../src/manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../../src/manifests/objects.ts';
 import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
-import { judgeManifests } from '../../../src/folder-registry/manifest-verdicts.ts';
 import type { TestClient } from '../../grantry.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../examples/consumers');

@@ -1,8 +1,8 @@
 // The lists of people that `grantry dev` serves over time.
 
 import { expect, it } from 'vitest';
-import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
 import { usersIn } from '../../../src/folder-registry/users-in-manifests.ts';
+import { hashPassword, LocalUsers } from '../../../src/login/local/local-users.ts';
 import { DevPeople, userOf } from '../../../src/processes/dev/dev-people.ts';
 import { manifestsOf } from '../../manifests/a-folder.ts';
 

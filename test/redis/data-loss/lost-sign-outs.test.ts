@@ -3,10 +3,10 @@
 
 import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
+import { SessionLogouts } from '../../../src/delivery/session-logouts.ts';
 import type { PendingLogout } from '../../../src/oauth/ports/logout-store.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
 import { SHARDS } from '../../../src/oauth/values/shard.ts';
-import { SessionLogouts } from '../../../src/delivery/session-logouts.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
 import { replaced, rolesIn } from '../../chaos/replicated-set.ts';

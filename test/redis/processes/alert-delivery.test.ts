@@ -1,10 +1,10 @@
 // Alerts from the outbox to the sinks, by replicas of the delivery over one Redis and a real receiver.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { DeliveryPace } from '../../../src/delivery/alert-delivery.ts';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
 import type { Stores } from '../../../src/oauth/ports/ports.ts';
-import type { DeliveryPace } from '../../../src/delivery/alert-delivery.ts';
 import type { ManagedConnection, RedisConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
 import { AlertOutbox, placeOfAlert } from '../../../src/redis/grants/alert-outbox.ts';

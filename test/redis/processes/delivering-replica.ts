@@ -2,10 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
+import { AlertDelivery, type DeliveryPace } from '../../../src/delivery/alert-delivery.ts';
 import { Metrics } from '../../../src/http/metrics/metrics.ts';
 import type { Alert } from '../../../src/oauth/ports/audit.ts';
 import type { Clock } from '../../../src/oauth/ports/ports.ts';
-import { AlertDelivery, type DeliveryPace } from '../../../src/delivery/alert-delivery.ts';
 import { AuditLog } from '../../../src/processes/log/audit-log.ts';
 import { createLog } from '../../../src/processes/log/log.ts';
 import type { RedisConnection } from '../../../src/redis/connection/connection.ts';

@@ -1,15 +1,15 @@
 // What a replica remembers of its clients for the controller, over real requests.
 
 import { describe, expect, it } from 'vitest';
+import { ClientUsage } from '../../../src/http/admin/client-usage.ts';
 import type { AccountIssuer } from '../../../src/oauth/ports/cluster-issuer.ts';
 import type { People } from '../../../src/oauth/ports/ports.ts';
 import type { VerificationKey } from '../../../src/oauth/values/jwk.ts';
-import { ClientUsage } from '../../../src/processes/token-server/client-usage.ts';
 import { basic, type Grantry, startGrantry, type TestClient } from '../../grantry.ts';
 import { asserted, assertedBy, assertionOf } from '../../oauth/client-auth/client-assertions.ts';
 import { aKey, sign } from '../../oauth/values/signed-tokens.ts';
-import { aPerson, OPENID_CLIENT, personTokens } from './openid/userinfo-calls.ts';
-import { TokenCalls } from './token-calls.ts';
+import { aPerson, OPENID_CLIENT, personTokens } from '../protocol/openid/userinfo-calls.ts';
+import { TokenCalls } from '../protocol/token-calls.ts';
 
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 const DAY = 86_400_000;

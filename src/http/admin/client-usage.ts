@@ -1,7 +1,6 @@
 // The usage of clients that a replica reports to the controller: the day of their last token, their refusals and alerts. The
 // controller asks for the changes after a cursor. Reporting removes nothing, so a lost answer is asked for again.
 
-import type { Denial, DenialReason, ReportAnswer } from '../../http/admin/controller-endpoints.ts';
 import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { isPublic } from '../../oauth/client-auth/index.ts';
 import { REPORTED_REFUSALS } from '../../oauth/client-auth/reported-refusals.ts';
@@ -9,6 +8,7 @@ import type { Alert, AuditEvent } from '../../oauth/ports/audit.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
+import type { Denial, DenialReason, ReportAnswer } from './controller-endpoints.ts';
 
 const DAY = 86_400_000;
 /** The most days of use, and the most refusals, in one answer: the controller reads it whole. The next has the rest. */
