@@ -158,7 +158,7 @@ export class AlertDelivery {
   }
 
   /**
-   * Hands on an alert whose line is in the audit stream, as soon as the line is written out. While Redis is away the
+   * Hands on an alert whose line is in the audit stream, as soon as the line is written out. While Redis is unavailable the
    * replay does it.
    */
   #forwardWritten(alert: Alert): void {

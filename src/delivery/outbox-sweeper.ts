@@ -1,5 +1,5 @@
 // Has the entries of outboxes handled: at once those that this replica knows of, and by a sweep of all shards those that
-// are left, also by replicas that have ended. What handles an entry settles it.
+// are left, also by replicas that have ended. What handles an entry acknowledges it.
 
 import type { Logger } from 'pino';
 import { StoreUnavailableError } from '../oauth/ports/error.ts';
@@ -24,7 +24,7 @@ export interface OutboxSweeperParts<Entry> {
   /** The pause between two sweeps, in milliseconds, 10 s by default; a random part of up to half of it is added. */
   readonly pause?: number | undefined;
   readonly log: Logger;
-  /** The log message where the handling fails for another reason than a store that is away. */
+  /** The log message where the handling fails for another reason than an unavailable store. */
   readonly faultMessage: string;
 }
 
@@ -85,7 +85,7 @@ export class OutboxSweeper<Entry> {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Logs what was thrown, unless the store is away: that is measured and logged where requests need it. */
+  /** Logs what was thrown, unless the store is unavailable: that is measured and logged where requests need it. */
   noteFault(error: unknown): void {
     if (error instanceof StoreUnavailableError) return;
     const { log, faultMessage } = this.#parts;

@@ -1,5 +1,5 @@
-// Settles what ended sessions owe: revokes the grants that end with a session, and has the client notified that has an
-// address for it. The replica that ended the session begins at once; a sweep of all shards finds what is still owed, also by
+// Handles the pending logouts of ended sessions: revokes the grants that end with a session, and has the client notified
+// that has an address for it. The replica that ended the session begins at once; a sweep of all shards finds the rest, also of
 // replicas that have ended.
 
 import type { Logger } from 'pino';
@@ -25,7 +25,7 @@ export interface SessionLogoutsParts {
   readonly log: Logger;
 }
 
-/** The logouts that this replica settles. */
+/** The pending logouts that this replica handles. */
 export class SessionLogouts {
   readonly #stores: SessionLogoutsParts['stores'];
   readonly #delivery: SessionLogoutsParts['delivery'];
@@ -44,9 +44,9 @@ export class SessionLogouts {
     this.#sweeper = new OutboxSweeper({
       list: (shard) => stores.logouts.list(shard),
       nameOf,
-      handle: (owed) => this.#settle(owed),
+      handle: (logout) => this.#handle(logout),
       log,
-      faultMessage: 'what an ended session owes cannot be settled: it is tried again',
+      faultMessage: 'the pending logouts of an ended session cannot be handled: they are retried',
     });
   }
 
@@ -55,60 +55,60 @@ export class SessionLogouts {
     this.#sweeper.start();
   }
 
-  /** Resolves after what is in progress; what is still owed stays so. */
+  /** Resolves after what is in progress; other logouts stay pending. */
   async stop(): Promise<void> {
     await this.#sweeper.stop();
     await this.#slots.stop();
   }
 
-  /** Begins to settle what a session owes that ended just now. */
-  enqueue(owed: readonly PendingLogout[]): void {
-    this.#sweeper.enqueue(owed);
+  /** Begins with the logouts of a session that ended just now. */
+  enqueue(logout: readonly PendingLogout[]): void {
+    this.#sweeper.enqueue(logout);
   }
 
-  /** Begins to settle what is owed in every shard, and resolves before clients are notified. */
+  /** Begins with the pending logouts of every shard, and resolves before clients are notified. */
   async sweep(): Promise<void> {
     await this.#sweeper.sweep();
   }
 
   /** Grants end first, and wait for no client. */
-  async #settle(owed: PendingLogout): Promise<void> {
-    if (this.#notices.has(nameOf(owed))) return;
+  async #handle(logout: PendingLogout): Promise<void> {
+    if (this.#notices.has(nameOf(logout))) return;
     const { grants, logouts } = this.#stores;
-    await Promise.all(owed.grantIds.map((grantId) => grants.revoke(grantId)));
-    const client = this.#delivery.recipient(owed);
-    if (client === undefined) await logouts.acknowledge(owed);
-    else this.#addNotice(client, owed);
+    await Promise.all(logout.grantIds.map((grantId) => grants.revoke(grantId)));
+    const client = this.#delivery.recipient(logout);
+    if (client === undefined) await logouts.acknowledge(logout);
+    else this.#addNotice(client, logout);
   }
 
-  #addNotice(client: Client, owed: PendingLogout): void {
-    if (this.#sweeper.isStopped || (this.#isPaused(client) && !this.#isOld(owed))) return;
-    const name = nameOf(owed);
+  #addNotice(client: Client, logout: PendingLogout): void {
+    if (this.#sweeper.isStopped || (this.#isPaused(client) && !this.#isOld(logout))) return;
+    const name = nameOf(logout);
     const isTaken = this.#slots.add(client.namespace, async () => {
-      await this.#notify(owed).catch((error) => this.#sweeper.noteFault(error));
+      await this.#notify(logout).catch((error) => this.#sweeper.noteFault(error));
       this.#notices.delete(name);
     });
     if (isTaken) this.#notices.add(name);
   }
 
-  async #notify(owed: PendingLogout): Promise<void> {
+  async #notify(logout: PendingLogout): Promise<void> {
     const { logouts } = this.#stores;
-    const client = this.#delivery.recipient(owed);
+    const client = this.#delivery.recipient(logout);
     // An earlier notice to the client may have failed since.
     const isPaused = client !== undefined && this.#isPaused(client);
-    if (isPaused && !this.#isOld(owed)) return;
-    const triesBefore = await logouts.take(owed, LEASE);
+    if (isPaused && !this.#isOld(logout)) return;
+    const triesBefore = await logouts.take(logout, LEASE);
     if (triesBefore === undefined) return;
     if (isPaused) {
-      // What a client without answers is owed does not grow beyond what comes in that time.
-      this.#delivery.giveUp(client, owed);
-    } else if (client !== undefined && (await this.#delivery.deliver(client, owed)) === 'failed') {
+      // The pending logouts of a client without answers do not grow beyond what comes in that time.
+      this.#delivery.giveUp(client, logout);
+    } else if (client !== undefined && (await this.#delivery.deliver(client, logout)) === 'failed') {
       const pause = exponentialBackoff(PAUSES, triesBefore);
       this.#pause(client, pause);
-      if (!this.#isOld(owed, pause)) return await logouts.postpone(owed, pause);
-      this.#delivery.giveUp(client, owed);
+      if (!this.#isOld(logout, pause)) return await logouts.postpone(logout, pause);
+      this.#delivery.giveUp(client, logout);
     }
-    await logouts.acknowledge(owed);
+    await logouts.acknowledge(logout);
   }
 
   /** Whether it is tried no more, after so many milliseconds. */

@@ -1,4 +1,4 @@
-// Builds the registry that requests read from a folder of manifests: judges every object, generates and writes the
+// Builds the registry that requests read from a folder of manifests: validates every object, generates and writes the
 // secrets, builds a new registry and swaps one reference at the end. Nothing is patched, so each request sees a
 // consistent snapshot.
 
@@ -14,7 +14,7 @@ import type { Clock } from '../oauth/ports/ports.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../oauth/registry/registry.ts';
 import { Resources } from '../oauth/registry/resources.ts';
-import { judgeManifests, type ManifestVerdicts, readyOf, sortedFaults } from './manifest-verdicts.ts';
+import { type ManifestVerdicts, readyOf, sortedFaults, validateManifests } from './manifest-verdicts.ts';
 
 export interface ManifestRegistryOptions {
   readonly secrets: LocalSecrets;
@@ -55,19 +55,19 @@ export class ManifestRegistry implements RegistryRef {
   }
 
   /**
-   * Judges the folder and serves the result. One call at a time.
+   * Validates the folder and serves the result. One call at a time.
    * @throws StateError from the first call only, when a key or a record cannot be used; later calls keep the current
    * keys and secrets
    */
   async rebuild(set: ManifestSet): Promise<Rebuilt> {
-    const judged = await this.#withSecrets(set);
-    const keys = await this.#reconciled<ReconciledKeys>(() => this.#options.keys.reconcile(judged.verdicts.keys), {
+    const validated = await this.#withSecrets(set);
+    const keys = await this.#reconciled<ReconciledKeys>(() => this.#options.keys.reconcile(validated.verdicts.keys), {
       ring: this.current.keys,
       rotations: [],
       dueAt: undefined,
     });
-    const unwritten = await this.#writeSecrets(judged.verdicts.clients);
-    const { clients, resources, providers, namespaces, faults } = judged.verdicts;
+    const unwritten = await this.#writeSecrets(validated.verdicts.clients);
+    const { clients, resources, providers, namespaces, faults } = validated.verdicts;
     const refused = clients.filter(({ client }) => client === undefined);
     const refusals = new Map(refused.map((verdict) => [verdict.clientId, readyOf(verdict).reason]));
     const select = selectBy((namespace) => namespaces.get(namespace));
@@ -84,11 +84,11 @@ export class ManifestRegistry implements RegistryRef {
       },
     );
     this.#refusedClients = refused.length;
-    const due = [judged.secrets.dueAt, keys.done.dueAt].filter((time) => time !== undefined);
+    const due = [validated.secrets.dueAt, keys.done.dueAt].filter((time) => time !== undefined);
     return {
-      ...judged.verdicts,
-      faults: sortedFaults([...faults, ...judged.faults, ...keys.faults, ...unwritten]),
-      rotations: [...judged.secrets.rotations, ...keys.done.rotations],
+      ...validated.verdicts,
+      faults: sortedFaults([...faults, ...validated.faults, ...keys.faults, ...unwritten]),
+      rotations: [...validated.secrets.rotations, ...keys.done.rotations],
       dueAt: due.length === 0 ? undefined : Math.min(...due),
     };
   }
@@ -96,8 +96,8 @@ export class ManifestRegistry implements RegistryRef {
   /** The verdicts after every step of a secret that is due, and the faults of those whose secret failed. */
   async #withSecrets(set: ManifestSet) {
     const { secrets, issuer, clock, supportedAuthMethods, releaseNamespace, defaultPolicy } = this.#options;
-    const judge = () =>
-      judgeManifests(set, {
+    const validate = () =>
+      validateManifests(set, {
         issuer,
         supportedAuthMethods,
         unknownFields: 'ignore',
@@ -111,11 +111,11 @@ export class ManifestRegistry implements RegistryRef {
         reachable: { status: 'Unknown', reason: 'NotObserved', message: 'Not reported by grantry dev.' },
         userFiles: 'refuse',
       });
-    const verdicts = await judge();
+    const verdicts = await validate();
     const kept: ReconciledSecrets = { isChanged: false, rotations: [], faults: new Map(), dueAt: undefined };
     const { done, faults } = await this.#reconciled(() => secrets.reconcile(verdicts.clients), kept);
     return {
-      verdicts: done.isChanged ? await judge() : verdicts,
+      verdicts: done.isChanged ? await validate() : verdicts,
       secrets: done,
       faults: [...faults, ...[...done.faults].map(([verdict, error]) => secretFault(verdict, error))],
     };

@@ -1,4 +1,4 @@
-// Judges a folder of manifests: the verdict on every object, and every fault with its place. `check` prints the result;
+// Validates a folder of manifests: the verdict on every object, and every fault with its place. `check` prints the result;
 // `dev` serves it (manifest-registry.ts).
 
 import type { ClientVerdict } from '../admission/clients/admit-client.ts';
@@ -25,17 +25,17 @@ import { formatPlace, type ManifestFault } from '../manifests/place.ts';
 import { manifestReferences, type ReferenceOptions } from '../manifests/references.ts';
 import { type UsersList, unreadUserFiles, usersIn, usersInFiles } from './users-in-manifests.ts';
 
-/** How a folder is judged. */
-export interface JudgeOptions {
+/** How a folder is validated. */
+export interface ValidationOptions {
   /** Undefined where it is not known. */
   readonly issuer: string | undefined;
-  /** Whether a field that does not exist is a fault, or a warning. The judge ignores it in both cases. */
+  /** Whether a field that does not exist is a fault, or a warning. The validation ignores it in both cases. */
   readonly unknownFields: UnknownFields;
   /** The wire names of the authentication methods that clients may have. */
   readonly supportedAuthMethods: readonly string[];
   /** Epoch milliseconds. */
   readonly now: number;
-  /** The classes whose objects are judged: the default one, or every class by itself. */
+  /** The classes whose objects are validated: the default one, or every class by itself. */
   readonly classes: 'default' | 'every';
   /** The only namespace whose SigningKeys and IdentityProviders are accepted; undefined where it is not known: then every namespace is. */
   readonly releaseNamespace: string | undefined;
@@ -50,7 +50,7 @@ export interface JudgeOptions {
   readonly userFiles: 'check' | 'refuse';
 }
 
-/** All results of the judge: for reports, for the registry and for the audit stream. */
+/** All results of the validation: for reports, for the registry and for the audit stream. */
 export interface ManifestVerdicts {
   readonly clients: readonly ClientVerdict<ManifestObject>[];
   readonly keys: readonly KeyVerdict<ManifestObject>[];
@@ -81,8 +81,8 @@ export interface ManifestVerdicts {
   readonly userCount: number;
 }
 
-/** Judges a folder. Never throws, for any content. */
-export async function judgeManifests(set: ManifestSet, options: JudgeOptions): Promise<ManifestVerdicts> {
+/** Validates a folder. Never throws, for any content. */
+export async function validateManifests(set: ManifestSet, options: ValidationOptions): Promise<ManifestVerdicts> {
   const of = (kind: ManifestKind) => set.objects.filter((object) => object.kind === kind);
   const references = manifestReferences({ objects: set.objects, ...options.references });
   const { issuer, releaseNamespace, reservedNamespace } = options;
@@ -117,10 +117,10 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
     for (const object of of('OAuthClient')) if (isServed(object, className)) set.put(object);
     return { policies, clients: set.validateAll(), resources };
   });
-  const policies = byClass.flatMap((judged) => judged.policies);
-  const clients = byClass.flatMap((judged) => judged.clients);
-  const resources = byClass.flatMap((judged) =>
-    [...judged.resources.keys()].flatMap((key) => judged.resources.verdict(key, options.programmed) ?? []),
+  const policies = byClass.flatMap((validated) => validated.policies);
+  const clients = byClass.flatMap((validated) => validated.clients);
+  const resources = byClass.flatMap((validated) =>
+    [...validated.resources.keys()].flatMap((key) => validated.resources.verdict(key, options.programmed) ?? []),
   );
   const keys = await admitKeys(of('SigningKey'), { unknownFields, releaseNamespace, references });
   const providers = admitProviders(of('IdentityProvider'), {
@@ -136,8 +136,8 @@ export async function judgeManifests(set: ManifestSet, options: JudgeOptions): P
       ? usersInFiles(set.userFiles, options.now)
       : { count: 0, faults: unreadUserFiles(set.userFiles), advisories: [] };
   const found = [...policies, ...clients, ...resources, ...keys, ...providers].flatMap(placedFaults);
-  const grants = byClass.flatMap((judged) =>
-    judged.clients.flatMap((verdict) => grantsOf(verdict, judged.resources, references) ?? []),
+  const grants = byClass.flatMap((validated) =>
+    validated.clients.flatMap((verdict) => grantsOf(verdict, validated.resources, references) ?? []),
   );
   const namespaces = labelsOfNamespaces(set.objects, references);
   return {
@@ -176,7 +176,7 @@ export function readyOf({ conditions }: { readonly conditions: readonly Conditio
   return conditions.find(({ type }) => type === 'Ready') as Condition;
 }
 
-/** Each fault once (the schema and the judge may find the same one), in the order of the files. */
+/** Each fault once (the schema and the rules may find the same one), in the order of the files. */
 export function sortedFaults(faults: readonly ManifestFault[]): readonly ManifestFault[] {
   const once = new Map(faults.map((fault) => [`${formatPlace(fault.place)} ${fault.reason}`, fault]));
   return [...once.values()].sort(byPlace);

@@ -24,7 +24,7 @@ const FIELD = 'revokeTokensBefore';
 /** Of people in one message. */
 const MAX_NAMED = 3;
 
-/** What the judgement of lists in Secrets needs besides them. */
+/** What the validation of lists in Secrets needs besides them. */
 export interface UsersContext {
   /** Epoch milliseconds. */
   readonly now: number;

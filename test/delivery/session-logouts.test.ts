@@ -1,4 +1,4 @@
-// What ended sessions owe is settled by whichever replica finds it, once the store can be reached.
+// The pending logouts of ended sessions are handled by any replica that finds them, once the store can be reached.
 
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -16,7 +16,7 @@ import { until } from '../until.ts';
 
 const log = pino({ level: 'silent' });
 
-/** A session that owes the logout of as many clients. */
+/** A session whose end makes the logouts of as many clients pending. */
 async function ended(stores: Stores, clients: number) {
   const session = await signedIn(stores.sessions);
   const { sessionId, sid } = session;
@@ -25,7 +25,7 @@ async function ended(stores: Stores, clients: number) {
     const login = { sessionId, sid, offline: false, namespace: 'shop' };
     grantIds.push((await issued(stores.grants, { clientUid: `uid-${client}`, login })).grantId);
   }
-  return { owed: await stores.sessions.end(session), grantIds };
+  return { pending: await stores.sessions.end(session), grantIds };
 }
 
 async function areRevoked({ grants }: Stores, grantIds: readonly string[]): Promise<boolean> {
@@ -68,8 +68,8 @@ function aWorld(outcomeOf: (client: Client) => DeliveryOutcome | Promise<Deliver
   };
 }
 
-describe('what an ended session owes', () => {
-  it('left by a replica that is gone → the sweep of another one revokes its grants, and nothing is owed', async () => {
+describe('the pending logouts of an ended session', () => {
+  it('left by a replica that is gone → the sweep of another one revokes its grants, and none is pending', async () => {
     const { stores, replica } = aWorld();
     const { grantIds } = await ended(stores, 40);
     await replica().sweep();
@@ -77,42 +77,42 @@ describe('what an ended session owes', () => {
     expect(await stores.logouts.list(SHARD)).toEqual([]);
   });
 
-  it('whose grants cannot be revoked now → is still owed, and settled by a later sweep', async () => {
+  it('whose grants cannot be revoked now → is pending, and handled by a later sweep', async () => {
     const { stores, replica } = aWorld();
-    const { owed, grantIds } = await ended(stores, 2);
-    const away = {
+    const { pending, grantIds } = await ended(stores, 2);
+    const unavailable = {
       ...stores.grants,
       revoke: async () => {
         throw new StoreUnavailableError('grantRevoke');
       },
     };
-    const cutOff = replica({ grants: away });
-    cutOff.enqueue(owed);
+    const cutOff = replica({ grants: unavailable });
+    cutOff.enqueue(pending);
     await cutOff.sweep();
     expect(await stores.logouts.list(SHARD)).toHaveLength(2);
     await replica().sweep();
     expect(await areRevoked(stores, grantIds)).toBe(true);
   });
 
-  it('however much it is → settled by the replica that ended it, without a sweep', async () => {
+  it('however many → handled by the replica that ended it, without a sweep', async () => {
     const { stores, replica } = aWorld();
-    const { owed, grantIds } = await ended(stores, 100);
+    const { pending, grantIds } = await ended(stores, 100);
     const logouts = replica();
-    logouts.enqueue(owed);
-    await until('nothing is owed', async () => (await stores.logouts.list(SHARD)).length === 0);
+    logouts.enqueue(pending);
+    await until('no logout is pending', async () => (await stores.logouts.list(SHARD)).length === 0);
     expect(await areRevoked(stores, grantIds)).toBe(true);
     await logouts.stop();
   });
 
-  it('given a replica that stops → what is under way is settled, and the rest left to another one', async () => {
+  it('given a replica that stops → what is under way is handled, and the rest left to another one', async () => {
     const { stores, replica } = aWorld();
-    const { owed, grantIds } = await ended(stores, 20);
+    const { pending, grantIds } = await ended(stores, 20);
     const logouts = replica();
-    logouts.enqueue(owed);
+    logouts.enqueue(pending);
     await logouts.stop();
     expect(await stores.logouts.list(SHARD)).toHaveLength(4);
     expect(await areRevoked(stores, grantIds.slice(0, 16))).toBe(true);
-    logouts.enqueue(owed);
+    logouts.enqueue(pending);
     await logouts.sweep();
     expect(await stores.logouts.list(SHARD)).toHaveLength(4);
   });

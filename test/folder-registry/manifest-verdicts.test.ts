@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { judgeManifests } from '../../src/folder-registry/manifest-verdicts.ts';
+import { validateManifests } from '../../src/folder-registry/manifest-verdicts.ts';
 import { machineClient, manifestsOf } from '../manifests/a-folder.ts';
 
 const AUTH = '  auth:\n    method: kubernetes_service_account\n    serviceAccounts: [{name: worker}, {name: helper}]\n';
@@ -8,9 +8,9 @@ function account(name: string): string {
   return `apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: ${name}}\n`;
 }
 
-async function judged(...accounts: readonly string[]) {
+async function validated(...accounts: readonly string[]) {
   const set = await manifestsOf({ 'a.yaml': [machineClient('working', AUTH), ...accounts.map(account)].join('---\n') });
-  return await judgeManifests(set, {
+  return await validateManifests(set, {
     supportedAuthMethods: ['kubernetes_service_account'],
     issuer: 'http://127.0.0.1:9400',
     unknownFields: 'ignore',
@@ -27,7 +27,7 @@ async function judged(...accounts: readonly string[]) {
 }
 
 it('a ServiceAccount that is missing beside another → a warning at its line, and the client is served', async () => {
-  const { clients, faults, advisories } = await judged('worker');
+  const { clients, faults, advisories } = await validated('worker');
   expect(faults).toEqual([]);
   expect(clients[0]?.client?.serviceAccounts.map(({ name }) => name)).toEqual(['worker']);
   const field = 'spec.auth.serviceAccounts[1].name';
@@ -35,7 +35,7 @@ it('a ServiceAccount that is missing beside another → a warning at its line, a
 });
 
 it('every ServiceAccount is missing → faults and no warning', async () => {
-  const { clients, faults, advisories } = await judged();
+  const { clients, faults, advisories } = await validated();
   expect(clients[0]?.client).toBeUndefined();
   expect(faults.map(({ reason }) => reason)).toEqual(['ServiceAccountNotFound', 'ServiceAccountNotFound']);
   expect(advisories).toEqual([]);

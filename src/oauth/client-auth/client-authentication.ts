@@ -47,7 +47,7 @@ export interface ClientEndpointOptions {
   readonly onRefused?: ((client: Client, refusal: Refusal) => void) | undefined;
 }
 
-/** What an endpoint knows of a request once all that needs no store has been judged. */
+/** What an endpoint knows of a request once all that needs no store has been validated. */
 export interface Prepared {
   /** The marks of further credentials that count once. */
   readonly marks: readonly ReplayMark[];
@@ -56,7 +56,7 @@ export interface Prepared {
 /** The part of a request that is the endpoint's own. */
 export interface ClientExchange<Ready extends Prepared, Answer extends object> {
   /**
-   * Judges, after authentication, all that can be refused without a store: a request refused here has used nothing up.
+   * Validates, after authentication, all that can be refused without a store: a request refused here has used nothing up.
    * @throws OAuthError
    */
   prepare(client: Client): Ready;
@@ -124,8 +124,8 @@ async function authenticate(
   const { clientId } = only.attempt;
   const client = clientId === undefined ? undefined : registry.find(clientId);
   const registered = client !== undefined && client.authMethod === only.name ? client : undefined;
-  const judged = only.attempt.verify(registered, verification);
-  const verified = judged instanceof Promise ? await judged : judged;
+  const attempted = only.attempt.verify(registered, verification);
+  const verified = attempted instanceof Promise ? await attempted : attempted;
   if (registered && verified.ok) {
     if (verified.isLegacyAudience) {
       audit.record({ type: 'client_assertion.legacy_audience', clientId, address: request.address });

@@ -1,5 +1,5 @@
 // The command `grantry check`: a whole check, in a thread that is ended when it takes too long or too much memory. So no
-// manifests of a pull request can hold a pipeline for hours. check.ts reads, judges and writes.
+// manifests of a pull request can hold a pipeline for hours. check.ts reads, validates and writes.
 
 import { text } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
@@ -32,7 +32,7 @@ export async function check({ stdin, stdout, stderr, timeLimitMilliseconds, ...r
 async function reportOf(input: CheckInput, timeLimit: number): Promise<CheckReport> {
   const { promise, resolve, reject } = Promise.withResolvers<CheckReport>();
   const thread = new Worker(THREAD, { workerData: input });
-  // Imported only here: the judge is loaded by the thread.
+  // Imported only here: the thread loads the validation.
   const giveUp = (limit: string) => resolve(import('./check.ts').then(({ endedCheck }) => endedCheck(input, limit)));
   const timer = setTimeout(() => giveUp(`${timeLimit / 1000} seconds`), timeLimit);
   thread.once('message', resolve).once('error', (error: NodeJS.ErrnoException) => {

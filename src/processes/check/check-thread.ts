@@ -1,4 +1,4 @@
-// The worker thread in which `grantry check` reads and judges, so that check-in-thread.ts can end it at any time.
+// The worker thread in which `grantry check` reads and validates, so that check-in-thread.ts can end it at any time.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { type CheckInput, checkPaths } from './check.ts';

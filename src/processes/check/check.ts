@@ -1,8 +1,8 @@
 // What `grantry check` prints: what the cluster would report about manifests, before they are committed. It runs the
-// judge of the cluster, offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are
+// rules of the cluster, offline: objects that the files do not contain (Secrets, ConfigMaps, ServiceAccounts) are
 // assumed to exist, and the output lists them as what a client waits for. check-in-thread.ts is the command.
 
-import { judgeManifests, type ManifestVerdicts } from '../../folder-registry/manifest-verdicts.ts';
+import { type ManifestVerdicts, validateManifests } from '../../folder-registry/manifest-verdicts.ts';
 import { type Waiting, waitingClients } from '../../folder-registry/waiting-clients.ts';
 import { type FolderContents, readFolder } from '../../manifests/folder.ts';
 import { ManifestFolder, type ManifestSet } from '../../manifests/manifest-folder.ts';
@@ -117,7 +117,7 @@ const NOTHING: CheckResult = {
 };
 
 /**
- * Judges the manifests of all folders together, for every class; unknown fields are faults, as in kubectl. Objects that
+ * Validates the manifests of all folders together, for every class; unknown fields are faults, as in kubectl. Objects that
  * the folders do not contain are assumed to exist.
  */
 async function verdictsOn(
@@ -129,7 +129,7 @@ async function verdictsOn(
     directories: new Set(),
     faults: folders.flatMap((folder) => folder.faults),
   });
-  const verdicts = await judgeManifests(set, {
+  const verdicts = await validateManifests(set, {
     issuer: undefined,
     // Whether an install has mutual TLS is not known: it is assumed.
     supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],

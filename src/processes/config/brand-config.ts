@@ -57,7 +57,7 @@ export const BRAND_VARIABLES = {
   GRANTRY_BRAND_FOOTER: z
     .enum(['on', 'off'], 'is neither on nor off')
     .prefault('on')
-    .describe('`off` takes away the line at the end of pages that names grantry.'),
+    .describe('`off` removes the line at the end of pages that names grantry.'),
 } as const;
 
 /** What pages show of their operators. */

@@ -158,7 +158,7 @@ class ControllerProcess {
   }
 
   async #lead(leadership: Leadership): Promise<void> {
-    // Nothing is judged, and least of all removed, before every watch has completed its first list.
+    // Nothing is validated, and least of all removed, before every watch has completed its first list.
     const end = AbortSignal.any([leadership.signal, this.#stopping.signal]);
     await Promise.race([this.#sources.whenSynced(), aborted(end)]);
     if (end.aborted) return;
@@ -211,7 +211,7 @@ class ControllerProcess {
         supportedAuthMethods: [...availableMethods({ mutualTls: this.#settings.mtls !== undefined }).keys()],
       },
     });
-    // What is granted is judged before the first client reports it.
+    // What is granted is computed before the first client reports it.
     const providers = new ProviderController({ ...shared, install, reported: clients.reportedProviders });
     const initialUser = this.#initialUser(shared);
     const others = [

@@ -40,7 +40,7 @@ export class DevPeople {
     return this.#demo !== undefined && this.#present.includes(this.#demo);
   }
 
-  /** Serves the lists of Secrets; of one with a fault, what it had before, less what it takes away. */
+  /** Serves the lists of Secrets; of one with a fault, its last valid users, less its denials. */
   async replace({ userLists }: Pick<ManifestVerdicts, 'userLists'>): Promise<void> {
     const keys = userLists.map(({ key }) => key);
     for (const key of this.#keys) if (!keys.includes(key)) this.#lists.delete(key);

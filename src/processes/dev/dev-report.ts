@@ -210,7 +210,7 @@ export function changeReport(before: ManifestVerdicts, after: Rebuilt, time: str
   return lines.map((line) => `${time} ${printable(line)}\n`).join('');
 }
 
-/** The clients whose `ResourcesGranted` turned: an owner may grant and take away without a change of the client. */
+/** The clients whose `ResourcesGranted` turned: an owner may grant and withdraw without a change of the client. */
 function grantLines(before: ManifestVerdicts, after: ManifestVerdicts): readonly string[] {
   return after.clients.flatMap(({ object: { uid }, clientId }) => {
     const [was, is] = [before.grants.get(uid), after.grants.get(uid)];

@@ -1,4 +1,4 @@
-// Mutual TLS as a process needs it: the judge of client certificates, where the public port has them from, the TLS of the
+// Mutual TLS as a process needs it: the verifier of client certificates, where the public port has them from, the TLS of the
 // listener, and the files behind them. The decoder of certificates is imported here, and only where this is configured.
 
 import type { FastifyInstance } from 'fastify';
@@ -32,7 +32,7 @@ export interface MutualTlsOptions {
 
 export class MutualTls {
   readonly settings: MtlsSettings;
-  readonly judge: CertificateVerifier;
+  readonly verifier: CertificateVerifier;
   /** Where the public port has client certificates from. */
   readonly publicCertificates: CertificateSource;
   readonly #log: MutualTlsOptions['log'];
@@ -44,11 +44,11 @@ export class MutualTls {
 
   private constructor(
     { settings, log }: MutualTlsOptions,
-    judgeOptions: Omit<CertificateVerifierOptions, 'authorities'>,
+    verifierOptions: Omit<CertificateVerifierOptions, 'authorities'>,
   ) {
     this.settings = settings;
     this.#log = log;
-    this.judge = new CertificateVerifier({ ...judgeOptions, authorities: () => this.#authorities });
+    this.verifier = new CertificateVerifier({ ...verifierOptions, authorities: () => this.#authorities });
     this.publicCertificates = settings.header
       ? headerCertificates({ header: settings.header.name, proxies: new TrustedProxies(settings.header.proxies) })
       : NO_CERTIFICATES;

@@ -1,5 +1,5 @@
 // The messages for a person when Redis cannot be used: at the start they name the variable, the fault and the remedy;
-// later the part of Redis that is away.
+// later the part of Redis that is unavailable.
 
 import type { ManagedConnection } from '../../redis/connection/connection.ts';
 import type { RedisTarget } from '../../redis/link/redis-url.ts';
@@ -23,11 +23,11 @@ export function describeTarget(target: RedisTarget): string {
 
 type Primaries = ManagedConnection['primaries'];
 
-/** The primaries that are away while others of the Cluster answer, for messages; undefined where none or all are. */
+/** The primaries that are unavailable while others of the Cluster answer, for messages; undefined where none or all are. */
 export function describeAwayPart(primaries: Primaries): string | undefined {
-  const away = primaries.filter(({ isUp }) => !isUp);
-  if (away.length === 0 || away.length === primaries.length) return undefined;
-  return `${away.map(({ name }) => name).join(', ')} of the Cluster`;
+  const unavailable = primaries.filter(({ isUp }) => !isUp);
+  if (unavailable.length === 0 || unavailable.length === primaries.length) return undefined;
+  return `${unavailable.map(({ name }) => name).join(', ')} of the Cluster`;
 }
 
 /** The effect of a clock skew. @param skew milliseconds by which the local clock is ahead; negative where it is behind */

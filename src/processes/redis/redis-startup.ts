@@ -1,5 +1,5 @@
 // Joins a process to the deployment whose state is in its Redis: reaches the servers, checks their configuration,
-// agrees with the other replicas on the issuer, and starts the watch over the shards. While Redis is away, it retries.
+// agrees with the other replicas on the issuer, and starts the watch over the shards. While Redis is unavailable, it retries.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -72,7 +72,7 @@ export class RedisStartup {
   }
 
   /**
-   * Joins now or, where Redis is away and `onFatal` is given, as soon as it can; the primaries of a Cluster that can be
+   * Joins now or, where Redis is unavailable and `onFatal` is given, as soon as it can; the primaries of a Cluster that can be
    * reached are enough then, if they hold the issuer.
    * @param onFatal called with a fault that no retry would mend, where it shows only later
    * @returns the issuer of the deployment; the configured one while Redis cannot be asked for it
@@ -126,8 +126,11 @@ export class RedisStartup {
     await this.#startWatch(agreed);
     this.#agreed = agreed;
     if (!isWhole) {
-      const away = connection.primaries.flatMap(({ name, isUp }) => (isUp ? [] : name));
-      log.warn({ away }, 'redis: these primaries are away; what they have is answered 503 meanwhile');
+      const unavailable = connection.primaries.flatMap(({ name, isUp }) => (isUp ? [] : name));
+      log.warn(
+        { away: unavailable },
+        'redis: these primaries are unavailable; what they have is answered 503 meanwhile',
+      );
     }
     return isWhole;
   }
@@ -167,7 +170,7 @@ export class RedisStartup {
   }
 }
 
-/** Whether a retry can help: a Redis that is away comes back. */
+/** Whether a retry can help: an unavailable Redis recovers. */
 function isTransient(error: unknown): boolean {
   return error instanceof StoreUnavailableError;
 }

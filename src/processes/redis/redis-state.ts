@@ -24,7 +24,7 @@ export interface RedisStateOptions {
   readonly issuer: { readonly explicit: string | undefined; readonly fallback: string };
   readonly log: Logger;
   /**
-   * Set where the process serves although Redis is away at the start: joining is retried for as long as it takes, and
+   * Set where the process serves although Redis is unavailable at the start: joining is retried for as long as it takes, and
    * this is called with a fault that no retry would mend. The issuer must be an explicit one.
    */
   readonly onFatal?: (error: StartError) => void;
@@ -39,7 +39,7 @@ export interface RedisState {
   readonly connection: GuardedConnection;
   readonly keys: RedisKeys;
   readonly probe: StoreProbe;
-  /** A Redis that is away makes no replica unready: all of them share it, and much is served without it. */
+  /** An unavailable Redis makes no replica unready: all of them share it, and much is served without it. */
   readonly readiness: ReadinessCheck;
   /** The address of Redis, for messages. */
   readonly place: string;

@@ -94,7 +94,7 @@ export class UsersFile {
 /** For the admin port, which is open to more readers than the log: no text of the file. */
 function faultLine(error: unknown): string {
   const what = error instanceof UsersFileError ? `has a fault at ${placeOfFault(error)}` : faultOf(error);
-  return `the file ${what}; only what it takes away from people counts`;
+  return `the file ${what}; only its denials apply`;
 }
 
 function faultOf(error: unknown): string {

@@ -1,5 +1,5 @@
 // The lists of users in Secrets of the release namespace, as the watch has them: reads each that is new, says what is wrong
-// with it, and merges them. One with a fault only takes away.
+// with it, and merges them. Of one with a fault only the denials apply.
 
 import type { Logger } from 'pino';
 import { readSecretValue } from '../../admission/references/references.ts';
@@ -109,7 +109,7 @@ const NO_TEXT = new UsersFileError(`there is no text under ${USERS_SECRET.key}`)
 
 function faultLine(reading: UsersFileError): string {
   const what = reading === NO_TEXT ? reading.message : `the list has a fault at ${placeOfFault(reading)}`;
-  return `${what}; only what it takes away from people counts`;
+  return `${what}; only its denials apply`;
 }
 
 function leftOutLine({ index, reason }: LeftOut): string {

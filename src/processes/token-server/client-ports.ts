@@ -149,7 +149,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     metrics,
     log: options.log,
   });
-  const certificates = mutualTls?.judge;
+  const certificates = mutualTls?.verifier;
   const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer, certificates };
   const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
   const authentication = { registry, limiter, verification, marks, audit, onRefused };
@@ -180,7 +180,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     random,
     audit,
     metrics,
-    onPendingLogouts: (owed) => logouts.enqueue(owed),
+    onPendingLogouts: (ended) => logouts.enqueue(ended),
     onRedirectMismatch: (clientId) => options.usage?.redirectMismatch(clientId),
   });
   const onGroupsOmitted = omittedGroups(options, metrics);

@@ -45,7 +45,7 @@ export interface AdminSideOptions {
   readonly log: Logger;
   /** The server behind `stores`; undefined for stores in memory. */
   readonly store?: StoreProbe;
-  /** How many clients the latest judgement of the manifests refused. */
+  /** How many clients the latest validation of the manifests refused. */
   readonly refusedClients?: () => number;
   /** Log lines dropped since the start. */
   readonly logDropped?: () => number;

@@ -29,6 +29,6 @@ export function assembleUserChanges(parts: UserChangesParts): UserChanges {
     lag,
     followedUntil,
     onEnded: ({ subject, reason }) => audit.record({ type: 'sessions.ended_all', subject, reason }),
-    onFault: (error) => log.warn({ err: error }, 'not all changed users are settled: the rest is tried again'),
+    onFault: (error) => log.warn({ err: error }, 'not all changed users are recorded: the rest is retried'),
   });
 }

@@ -9,7 +9,7 @@ import {
   hasGeneratedSecret,
 } from '../../../src/admission/client-secrets/client-secret-manifest.ts';
 import type { ClientVerdict } from '../../../src/admission/clients/admit-client.ts';
-import { judgeManifests } from '../../../src/folder-registry/manifest-verdicts.ts';
+import { validateManifests } from '../../../src/folder-registry/manifest-verdicts.ts';
 import { ManifestFolder } from '../../../src/manifests/manifest-folder.ts';
 import type { ManifestObject } from '../../../src/manifests/objects.ts';
 import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
@@ -88,7 +88,7 @@ async function verdictOn(
 ): Promise<ClientVerdict<ManifestObject>> {
   const files = new Map([[file, Buffer.from(text)]]);
   const set = await new ManifestFolder().update({ files, directories: new Set(), faults: [] });
-  const { faults, clients } = await judgeManifests(set, {
+  const { faults, clients } = await validateManifests(set, {
     issuer,
     supportedAuthMethods: [...CLIENT_AUTH_METHODS.keys()],
     unknownFields: 'refuse',

@@ -201,7 +201,7 @@ describe('grantry check', () => {
     expect(await checked(['-'], { stdin: machineClient('a') })).toMatchObject({ code: 0 });
   });
 
-  it('judges by the policies of another folder', async () => {
+  it('validates by the policies of another folder', async () => {
     const folder = await folderOfTest({ 'a.yaml': WRONG_SCOPE });
     const policies = await folderOfTest({ 'p.yaml': POLICY });
     expect(await checked([folder], { policies })).toMatchObject({ code: 0 });
@@ -485,7 +485,7 @@ spec:
     ]);
   });
 
-  it('judges keys and users too', async () => {
+  it('validates keys and users too', async () => {
     const folder = await folderOfTest({
       'k.yaml':
         'apiVersion: grantry.dev/v1alpha1\nkind: SigningKey\nmetadata: {name: k, namespace: auth}\nspec: {algorithm: HS256}\n',

@@ -40,7 +40,7 @@ function request(issuer: string, assertion: string) {
 }
 
 describe('grantry dev-token', () => {
-  it('given the account of a client → its token, good for an hour, gets one of the running grantry dev', async () => {
+  it('given the account of a client → its token, which expires in an hour, gets one of the running grantry dev', async () => {
     const folder = await folderOfTest({ 'job.yaml': JOB });
     const { issuer } = await startDev(folder);
     const { code, output } = await grantry(['dev-token', 'reports/job', folder, '--issuer', issuer]);

@@ -39,7 +39,7 @@ async function peopleOf(given: readonly string[] = []) {
   };
 }
 
-it('given a list that gets a fault → only the people that it takes away are shut out', async () => {
+it('given a list that gets a fault → only the people that it denies are shut out', async () => {
   const { serve } = await peopleOf();
   const names = ['ann', 'bob', 'carol', 'dora'];
   const sound = [entry('ann'), entry('bob'), entry('carol')];

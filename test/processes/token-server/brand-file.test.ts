@@ -39,7 +39,7 @@ it('given colours, help and no footer → in the brand', async () => {
   expect(brand).toEqual({ ...OWN_BRAND, stylesheet: accentedStylesheet(accent), help, hasFooter: false });
 });
 
-it('given a file → its content, judged by it and not by its name', async () => {
+it('given a file → its content, validated by it and not by its name', async () => {
   const brand = await openBrand({ ...NONE, name: 'Corp', logoFile: fileWith(PNG) });
   expect(brand).toMatchObject({ name: 'Corp', logo: { content: PNG, contentType: 'image/png' } });
 });

@@ -1,5 +1,5 @@
-// Notices that a client's host does not take, over HTTP and by a clock that only the test moves: when each try comes, what its
-// token is good for, and what is recorded at the end (OpenID Connect Back-Channel Logout 1.0 §2.4, §2.8).
+// Notices that a client's host does not take, over HTTP and by a clock that only the test moves: when each try comes, when its
+// token expires, and what is recorded at the end (OpenID Connect Back-Channel Logout 1.0 §2.4, §2.8).
 
 import { createLocalJWKSet, errors, jwtVerify } from 'jose';
 import { expect, it, onTestFinished } from 'vitest';
