@@ -1,5 +1,5 @@
 // `npm run check`: format and lint, types, unused exports and dependencies, the layer table, crds/ against the schemas, the
-// list of words, the hashes of packages. Runs all of them, then names those that found something.
+// generated pages, the list of words, the hashes of packages. Runs all of them, then names those that found something.
 
 import { join } from 'node:path';
 import { installPackages, modernNode, root, run } from './toolchain.mjs';
@@ -13,6 +13,8 @@ const CHECKS = {
   'unused exports and dependencies': ['node_modules/knip/bin/knip.js'],
   'layer table': ['node_modules/vitest/vitest.mjs', 'run', '--project=fast', 'test/architecture.test.ts'],
   CRDs: ['scripts/crds.ts', '--check'],
+  'reference pages': ['scripts/documents/crd-reference.mjs', '--check'],
+  'scope page': ['scripts/documents/scope-page.mjs', '--check'],
   words: ['scripts/lint/words.mjs'],
   'hashes of packages': ['scripts/lint/lock-files.mjs'],
 };

@@ -1,32 +1,44 @@
-// Holds docs/scope.md to its promise: every rule is there once, and each either links to tests that exist, by file and
-// title, or says that it is not built yet.
+// Holds docs/scope/, which docs/scope.md is made from, to its promise: every rule is there once, and each either names tests
+// that exist, by file and title, or says that it is not built yet.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CallExpression, parseSync, Visitor } from 'oxc-parser';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
 
-const docs = join(import.meta.dirname, '..', 'docs');
-const page = readFileSync(join(docs, 'scope.md'), 'utf8');
+const ROOT = join(import.meta.dirname, '..');
+const SCOPE = join(ROOT, 'docs/scope');
 
-interface Row {
-  readonly id: string;
-  readonly proof: string;
-}
+const text = z.string().min(1);
 
-/** Table rows whose first cell is a rule's id; the last cell is the proof. */
-function rowsOf(text: string): readonly Row[] {
-  return [...text.matchAll(/^\| ([0-9A-Z]+-[0-9A-Zax]+|[A-Z]{1,2}[0-9]+) \|.*?([^|]*(?:\\\|[^|]*)*)\|$/gm)].map(
-    ([, id = '', proof = '']) => ({ id, proof: proof.trim() }),
-  );
-}
+/** A rule, and the names of its tests by file; or what is not built yet. */
+const rule = z.strictObject({
+  id: text,
+  rule: text,
+  level: z.enum(['C', 'H', 'M', 'L']).optional(),
+  tests: z.union([z.string().startsWith('not yet'), z.record(z.string().startsWith('test/'), z.array(text).min(1))]),
+});
 
-/** `[title](../test/file)` links, with the backslashes of Markdown taken away. */
-function linksOf(proof: string): readonly { readonly title: string; readonly file: string }[] {
-  return [...proof.matchAll(/\[((?:\\.|[^\]\\])+)\]\(([^)]+)\)/g)].map(([, title = '', file = '']) => ({
-    title: title.replaceAll(/\\(.)/g, '$1'),
-    file,
-  }));
+const chapter = z.strictObject({
+  title: text,
+  intro: text.optional(),
+  column: text.optional(),
+  rules: z.array(rule).min(1),
+});
+
+const advisories = z.strictObject({
+  advisories: z.array(z.strictObject({ advisory: text, fault: text, heldBy: z.array(text).min(1) })),
+});
+
+const read = (name: string): unknown => parse(readFileSync(join(SCOPE, name), 'utf8'));
+
+/** The tests that a rule names, each with its file. */
+function testsOf({ tests }: z.infer<typeof rule>): readonly { readonly file: string; readonly title: string }[] {
+  if (typeof tests === 'string') return [];
+  return Object.entries(tests).flatMap(([file, titles]) => titles.map((title) => ({ file, title })));
 }
 
 /** What stands between the names of nested suites and a test. */
@@ -64,7 +76,7 @@ function namedCall({ callee, arguments: [title] }: CallExpression): readonly [st
 const numbered = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`);
 
-/** Every rule the page must speak of: the wire rules by RFC, and the security checklist. */
+/** Every rule docs/scope/ has: the wire rules by RFC, and the security checklist. */
 const RULES = [
   ...numbered('6749-', 15),
   ...numbered('6750-', 6),
@@ -112,58 +124,52 @@ const RULES = [
   ...numbered('I', 25),
 ];
 
-describe('docs/scope.md', () => {
-  const rows = rowsOf(page);
+describe('docs/scope/', () => {
+  const chapters = readdirSync(SCOPE).filter((name) => !['contents.yaml', 'advisories.yaml'].includes(name));
   const known = new Map<string, ReadonlySet<string>>();
 
-  it('speaks of every rule, once', () => {
-    expect(rows.map((row) => row.id).sort()).toEqual(RULES.toSorted());
+  it.each(chapters)('%s is a chapter: each rule with tests, or not built yet', (name) => {
+    chapter.parse(read(name));
   });
 
-  it('links every rule to a test, or says that it is not built yet', () => {
-    const unproven = rows.filter(({ proof }) => linksOf(proof).length === 0 && !proof.startsWith('not yet'));
-    expect(unproven.map((row) => row.id)).toEqual([]);
+  const rules = chapters.flatMap((name) => chapter.safeParse(read(name)).data?.rules ?? []);
+
+  it('has every rule, once', () => {
+    expect(rules.map(({ id }) => id).sort()).toEqual(RULES.toSorted());
   });
 
-  it('links only to tests that exist, by file and title', () => {
-    const broken = rows.flatMap(({ id, proof }) =>
-      linksOf(proof)
+  it('names only tests that exist, by file and title', () => {
+    const broken = rules.flatMap((each) =>
+      testsOf(each)
         .filter(({ title, file }) => {
-          const path = join(docs, file);
-          if (!file.startsWith('../test/') || !existsSync(path)) return true;
+          const path = join(ROOT, file);
+          if (!existsSync(path)) return true;
           const titles = known.get(path) ?? titlesOf(path);
           known.set(path, titles);
           return !titles.has(title);
         })
-        .map(({ title, file }) => `${id}: ${file}: ${title}`),
+        .map(({ title, file }) => `${each.id}: ${file}: ${title}`),
     );
     expect(broken).toEqual([]);
   });
 
   it('names for every advisory only rules of its own', () => {
-    const advisories = page.slice(page.indexOf('## Advisories'));
-    const held = [...advisories.matchAll(/^\| .* \| ([^|]+) \|$/gm)].map(([, ids = '']) => ids.trim()).slice(2);
-    expect(held.length).toBeGreaterThan(40);
-    expect(held.flatMap((ids) => ids.split(', ')).filter((id) => !RULES.includes(id))).toEqual([]);
+    const rows = advisories.parse(read('advisories.yaml')).advisories;
+    expect(rows.length).toBeGreaterThan(40);
+    expect(rows.flatMap(({ heldBy }) => heldBy).filter((id) => !RULES.includes(id))).toEqual([]);
+  });
+
+  it('is what docs/scope.md is made from', () => {
+    const script = join(ROOT, 'scripts/documents/scope-page.mjs');
+    execFileSync(process.execPath, [script, '--check'], { stdio: ['ignore', 'ignore', 'inherit'] });
   });
 });
 
-describe('the reader of the page', () => {
-  it('finds rows, proofs and titles, escaped ones too', () => {
-    const text =
-      '| R1 | a \\| b | [says \\[no\\]](../test/a.test.ts); [x \\| y](../test/b.test.ts) |\n| --- | --- |\n| word | no row |';
-    const rows = rowsOf(text);
-    expect(rows.map((row) => row.id)).toEqual(['R1']);
-    expect(linksOf(rows[0]?.proof ?? '')).toEqual([
-      { title: 'says [no]', file: '../test/a.test.ts' },
-      { title: 'x | y', file: '../test/b.test.ts' },
-    ]);
-  });
-
+describe('the reader of tests', () => {
   it('knows the tests of a file, and does not know others', () => {
     const titles = titlesOf(import.meta.filename);
-    expect(titles).toContain('docs/scope.md › speaks of every rule, once');
-    expect(titles).not.toContain('speaks of every rule, once');
+    expect(titles).toContain('docs/scope/ › has every rule, once');
+    expect(titles).not.toContain('has every rule, once');
     const layers = titlesOf(join(import.meta.dirname, 'architecture.test.ts'));
     expect(layers).toContain('the layer table › refuses it when %s');
     expect(titlesOf(join(import.meta.dirname, 'contracts', 'grant-redemption.ts'))).toContain(

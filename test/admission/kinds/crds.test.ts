@@ -145,6 +145,6 @@ it('crds/ is what the schemas say', () => {
 });
 
 it('the reference pages are what crds/ says', () => {
-  const script = join(ROOT, 'scripts/crd-reference.mjs');
+  const script = join(ROOT, 'scripts/documents/crd-reference.mjs');
   execFileSync(process.execPath, [script, '--check'], { stdio: ['ignore', 'ignore', 'inherit'] });
 });

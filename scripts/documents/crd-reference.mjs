@@ -1,11 +1,11 @@
-// The reference page of each kind, made from what crds/ says: `node scripts/crd-reference.mjs` writes them,
+// The reference page of each kind, made from what crds/ says: `node scripts/documents/crd-reference.mjs` writes them,
 // `--check` names those that are not as it would write them. Edit the descriptions in src/admission/kinds/, never the pages.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-const ROOT = join(import.meta.dirname, '..');
+const ROOT = join(import.meta.dirname, '../..');
 
 /** What readers call a string of a pattern, by how the pattern begins. */
 const PATTERN_NAMES = [
@@ -92,7 +92,7 @@ function page({ names, scope, versions: [version] }) {
   return [
     `# ${names.kind}`,
     '',
-    `<!-- Made from crds/${names.plural}.yaml by scripts/crd-reference.mjs. -->`,
+    `<!-- Made from crds/${names.plural}.yaml by scripts/documents/crd-reference.mjs. -->`,
     '',
     cell(schema.description),
     '',
@@ -142,6 +142,6 @@ for (const file of readdirSync(join(ROOT, 'crds')).filter((name) => name.endsWit
   else if (readFileSync(target, 'utf8') !== text) stale.push(target);
 }
 if (stale.length > 0) {
-  console.error(`not as crds/ says; run node scripts/crd-reference.mjs: ${stale.join(', ')}`);
+  console.error(`not as crds/ says; run node scripts/documents/crd-reference.mjs: ${stale.join(', ')}`);
   process.exitCode = 1;
 }
