@@ -135,7 +135,7 @@ export class AlertDelivery {
 
   /**
    * Whether an alert of this age is left to the replica that raised it. While Redis was unavailable that replica could
-   * not record the audit line, so the time since the reconnection counts as well.
+   * not record the audit line, so the time since the reconnection applies as well.
    */
   #isFresh(age: number): boolean {
     return Math.min(age, performance.now() - this.#reconnectedAt) < this.#pace.leftBehind;

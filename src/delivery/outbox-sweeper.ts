@@ -76,7 +76,7 @@ export class OutboxSweeper<Entry> {
     this.#beginWaiting();
   }
 
-  /** Handles what is in every shard, and resolves after it; a shard that is unavailable is left to the next sweep. */
+  /** Handles the entries of every shard, and resolves after them; a shard that is unavailable is left to the next sweep. */
   async sweep(): Promise<void> {
     for (const shard of SHARDS) {
       if (this.#isStopped) return;
@@ -85,7 +85,7 @@ export class OutboxSweeper<Entry> {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Logs what was thrown, unless the store is unavailable: that is measured and logged where requests need it. */
+  /** Logs the error, unless the store is unavailable: that is measured and logged where requests need it. */
   noteFault(error: unknown): void {
     if (error instanceof StoreUnavailableError) return;
     const { log, faultMessage } = this.#parts;

@@ -62,8 +62,8 @@ export class SessionLogouts {
   }
 
   /** Begins with the logouts of a session that ended just now. */
-  enqueue(logout: readonly PendingLogout[]): void {
-    this.#sweeper.enqueue(logout);
+  enqueue(ended: readonly PendingLogout[]): void {
+    this.#sweeper.enqueue(ended);
   }
 
   /** Begins with the pending logouts of every shard, and resolves before clients are notified. */

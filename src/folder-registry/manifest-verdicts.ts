@@ -65,7 +65,7 @@ export interface ManifestVerdicts {
   readonly faults: readonly ManifestFault[];
   readonly warnings: readonly ManifestFault[];
   /**
-   * What counts and is rarely meant: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
+   * Valid but rarely intended: entries of `allow.clientIds` that two namespaces share, a `revokeTokensBefore` of
    * a client, person or identity provider in the future, a missing ServiceAccount beside others, a reference to a
    * resource that no manifest grants, a client for people of a provider that no manifest has. Sorted as the faults are.
    */
@@ -238,7 +238,7 @@ function missingAccounts(
   return faults.map(({ path, reason, message }) => ({ place: object.locate(path), reason, message }));
 }
 
-/** What is granted of the references of a client, and those that nothing in the folder grants: the cluster may hold it. */
+/** The granted references of a client, and those that nothing in the folder grants: the cluster may hold it. */
 function grantsOf(
   { object, manifest }: ClientVerdict<ManifestObject>,
   resources: AdmittedResources<ManifestObject>,

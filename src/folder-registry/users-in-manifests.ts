@@ -91,7 +91,7 @@ function readingOf({ manifest }: ManifestObject): ListReading {
   }
 }
 
-/** What is counted of a list here: nothing is known of what one with a fault had before. */
+/** The content of a list; of one with a fault only the denials, as its former state is unknown. */
 function contentOf(reading: ListReading): ListContent {
   if (!(reading instanceof UsersFileError)) return { entries: reading };
   return { entries: reading.denials.blocks ?? [], reserved: reading.denials.reserved };

@@ -49,7 +49,7 @@ interface RecordedSecret {
   readonly previous?: string | undefined;
 }
 
-/** What is known of a client after its last step. */
+/** The state of a client after its last step. */
 interface KnownSecret {
   readonly state: CredentialState;
   readonly secret: string;

@@ -6,7 +6,7 @@ import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StateError } from './state-error.ts';
 
-/** How long Git may take, in milliseconds. Later the folder counts as not tracked. */
+/** How long Git may take, in milliseconds. Later the folder is taken for untracked. */
 const GIT_TIME_LIMIT = 5000;
 /** Bits of a mode that let other users in. */
 const OTHERS = 0o077;

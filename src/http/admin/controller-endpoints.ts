@@ -71,7 +71,7 @@ export interface ProviderReport {
   readonly isOverage?: true;
 }
 
-/** What is wrong with a Secret with users. */
+/** A fault of a Secret with users. */
 export interface UsersReport {
   /** Of the Secret, in the release namespace. */
   readonly name: string;

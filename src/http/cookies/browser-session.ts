@@ -30,7 +30,7 @@ export interface SignedIn {
   readonly cookie: string;
 }
 
-/** What is known of a sign-in at an identity provider; nothing of one by a password. */
+/** The facts of a sign-in at an identity provider; none of one by a password. */
 export type UpstreamSignIn = Pick<Session, 'provider' | 'upstreamAuthTime'>;
 
 export interface BrowserSessionsOptions {

@@ -18,7 +18,7 @@ const PARTS_MAX = 2;
 /** Of all pending sign-ins of a browser: servers and proxies refuse longer headers. */
 const CHARACTERS_MAX = PARTS_MAX * PART_CHARACTERS;
 const SIGN_INS_MAX = 4;
-/** What is sealed is ours, and no longer than the request that it holds. */
+/** The sealed text is ours, and no longer than the request that it holds. */
 const INFLATED_MAX = 64 * 1024;
 /** The begin of a state in the name of its cookie. */
 const TAG = /^[A-Za-z0-9_-]{8}/;

@@ -30,7 +30,7 @@ export interface RefusedForm {
   readonly problem: LoginProblem;
 }
 
-/** What was sealed. */
+/** An opened text. */
 export interface Opened {
   readonly destination: Destination;
   /** Undefined for a form. */
@@ -75,7 +75,7 @@ export class SealedRequests {
     return this.#texts.seal(JSON.stringify(sealed), bindingTo(browser));
   }
 
-  /** What was sealed; undefined when the text is forged, changed, or made for another browser. */
+  /** The sealed destination; undefined when the text is forged, changed, or made for another browser. */
   open(text: string, browser: string): Opened | undefined {
     const opened = this.#texts.open(text, bindingTo(browser));
     if (opened === undefined) return undefined;

@@ -1,5 +1,5 @@
 // Seals texts that a browser carries and must neither read nor change: AES-256-GCM under a key derived from the pepper
-// for this one message. What is sealed is in `sealed-request.ts`, `pending-sign-ins.ts` and `known-browsers.ts`.
+// for this one message. The sealed contents are in `sealed-request.ts`, `pending-sign-ins.ts` and `known-browsers.ts`.
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
 import type { Random } from '../../oauth/ports/ports.ts';

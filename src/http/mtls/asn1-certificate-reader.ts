@@ -83,7 +83,7 @@ function alternativeNames(der: Uint8Array | undefined): AlternativeNames {
 
 const RSASSA_PSS = '1.2.840.113549.1.1.10';
 
-/** The algorithms whose signatures count. SHA-1, MD5 and what is unknown are not among them. */
+/** The accepted signature algorithms. SHA-1, MD5 and unknown ones are not among them. */
 const HASHES: Readonly<Record<string, Certificate['signatureHash']>> = {
   '1.2.840.113549.1.1.11': 'sha256',
   '1.2.840.113549.1.1.12': 'sha384',

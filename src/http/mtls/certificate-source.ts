@@ -27,7 +27,7 @@ export interface HeaderCertificatesOptions {
 /** Certificates in a header. Throws OAuthError invalid_request for one that is there twice or broken. */
 export function headerCertificates({ header, proxies }: HeaderCertificatesOptions): CertificateSource {
   return ({ socket, headers, rawHeaders }) => {
-    // Most requests have none, and no other spelling of the name counts: `X_SSL_Cert` is another header.
+    // Most requests have none, and no other spelling of the name is read: `X_SSL_Cert` is another header.
     if (headers[header] === undefined || !proxies.trusts(socket.remoteAddress)) return undefined;
     const [value = '', ...more] = rawHeaders.filter(
       (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === header,

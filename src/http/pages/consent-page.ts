@@ -152,7 +152,7 @@ interface AccessSection {
 
 /** The scopes; below the resource that they are for, where there are several. */
 function accessSection({ consent, heading, access, disclosed, scopesOf, quiet }: AccessSection): Html {
-  // What is for no resource, the claims of the person, stands above the first heading.
+  // Scopes without a resource, the claims of the person, stand above the first heading.
   const shown = access
     .filter((each) => scopesOf(each).length > 0)
     .toSorted((one, other) => Math.min(one.resources.length, 1) - Math.min(other.resources.length, 1));
@@ -200,7 +200,7 @@ export function shortName({ name, identifier }: ShownResource): Html {
   return name === undefined ? html`${identifier}` : html`<bdi>${name}</bdi>`;
 }
 
-/** What is not needed to decide: how access ends, the identifiers behind names, and the scopes behind descriptions. */
+/** Details beyond the decision: how access ends, the identifiers behind names, and the scopes behind descriptions. */
 function details({ frame, access, lastsUntil }: ConsentPageFacts): Html | undefined {
   const { consent } = frame.language.texts;
   const grants = access.map(({ resources, asked, given }) => ({ resources, scopes: [...asked, ...given] }));

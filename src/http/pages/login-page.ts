@@ -10,7 +10,7 @@ import type { Texts } from './texts.ts';
 /** Why the page is shown again. */
 export type LoginProblem = PasswordProblem | ProviderProblem | ClientProblem;
 
-/** What is wrong with a sign-in by a password. */
+/** Why a sign-in by a password failed. */
 export type PasswordProblem =
   | { readonly kind: 'wrong' }
   | { readonly kind: 'busy'; readonly seconds: number | undefined }

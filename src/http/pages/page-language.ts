@@ -30,7 +30,7 @@ const DEFAULT: PageLanguage = { tag: ENGLISH.language, texts: ENGLISH };
 
 /**
  * The language for a browser; English where there is none that it accepts, or it names more than any browser does. A
- * language in another script, such as `zh-TW` for a catalogue in `zh-Hans`, counts only where nothing else fits.
+ * language in another script, such as `zh-TW` for a catalogue in `zh-Hans`, applies only where nothing else fits.
  * @param uiLocales the tags that the client asks for; they come before those of the browser
  */
 export function pageLanguage(

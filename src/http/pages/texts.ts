@@ -150,7 +150,7 @@ export interface Texts {
     readonly application: ErrorText;
     readonly redirectUri: ErrorText;
     readonly startAgain: ErrorText;
-    /** A form of the account page that does not count. */
+    /** A form of the account page that is rejected. */
     readonly account: ErrorText;
     readonly tooMany: ErrorText;
     readonly unavailable: ErrorText;

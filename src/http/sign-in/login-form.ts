@@ -27,7 +27,7 @@ export function openLoginForm(flow: SignInFlow, exchange: Exchange): SignInGoal 
   return goalOf(flow, exchange, opened.destination);
 }
 
-/** What was sealed for this browser, also where it is over: error pages then link to where the sign-in can begin again. */
+/** The destination sealed for this browser, also an expired one: error pages then link to where the sign-in can begin again. */
 export function openSealed(
   flow: SignInFlow,
   { request }: Exchange,

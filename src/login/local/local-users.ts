@@ -177,7 +177,7 @@ export class LocalUsers implements People {
 
   /**
    * Replaces all users at once. A removed or disabled user loses sessions and grants at their next use.
-   * @param reading what is known of the lists: `outdated` has the subjects that {@link isCurrent} denies
+   * @param reading the state of the lists: `outdated` has the subjects that {@link isCurrent} denies
    */
   replace(users: readonly LocalUser[], { isWhole = true, outdated = NONE }: UsersReading = {}): void {
     this.#users = users;

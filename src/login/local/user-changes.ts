@@ -6,7 +6,7 @@ import type { UserStore } from '../../oauth/ports/login-stores.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 import type { LocalUsers } from './local-users.ts';
 
-/** How often what is left to do is tried, and how often all is compared; milliseconds. */
+/** The intervals of retries and of comparisons of the whole list; milliseconds. */
 const RETRY = 5000;
 const COMPARISON = 60_000;
 /** Users recorded at a time: they must not use up the capacity of the store for all requests. */
@@ -31,7 +31,7 @@ export interface UserChangesOptions {
   readonly followedUntil?: (() => number) | undefined;
   /** Called after a change has ended what the person held. */
   readonly onEnded: (change: UserChange) => void;
-  /** Called with the first fault of a comparison; what is left is tried again. */
+  /** Called with the first fault of a comparison; the rest is retried. */
   readonly onFault: (error: unknown) => void;
 }
 

@@ -22,7 +22,7 @@ export interface ListRank {
   readonly name: string;
 }
 
-/** What the text of a list says: its entries, or what is wrong with it. */
+/** The reading of a list: its entries, or its fault. */
 export type ListReading = readonly UserEntry[] | UsersFileError;
 
 /** A user of a list that is not served. */

@@ -143,7 +143,7 @@ export class IdentityProviders {
     return [...this.#now().values()].map(({ provider }) => provider).filter(({ isSuspended }) => !isSuspended);
   }
 
-  /** What is known of each provider, by uid. */
+  /** The state of each provider, by uid. */
   reports(): ReadonlyMap<string, ProviderReport> {
     const now = this.#clock.now();
     return new Map(
@@ -159,7 +159,7 @@ export class IdentityProviders {
     for (const { source } of this.#held.values()) source?.close();
   }
 
-  /** By name, suspended ones too. A provider that is reached as before keeps its source, and what was discovered. */
+  /** By name, suspended ones too. A provider that is reached as before keeps its source, and the discovered metadata. */
   #now(): ReadonlyMap<string, Held> {
     const providers = this.#providers();
     if (providers === this.#followed) return this.#held;

@@ -14,7 +14,7 @@ const CLOCK_TOLERANCE = 60;
 /** The endpoints of its metadata that a browser or a server is sent to. */
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'] as const;
 
-/** What was discovered, with the keys that were fetched since. */
+/** The discovered metadata, with the keys that were fetched since. */
 interface Discovered {
   /** The metadata as text, by which a change is found. */
   readonly text: string;
@@ -38,7 +38,7 @@ export class OidcSource implements Source {
     this.#fetch = new UpstreamFetch({ authorities: credentials.authorities, allowsPlain: this.#allowsPlain });
   }
 
-  /** Fetches the metadata. Where that fails what was known before stands. */
+  /** Fetches the metadata. Where that fails the former metadata stands. */
   async discover(): Promise<Discovery> {
     const client = await import('openid-client');
     const found = await this.#metadata(client);
@@ -75,7 +75,7 @@ export class OidcSource implements Source {
     this.#provider = provider;
   }
 
-  /** Forgets what was discovered: it is too old to be relied on. */
+  /** Forgets the discovered metadata: it is too old to be relied on. */
   forget(): void {
     this.#discovered = undefined;
   }

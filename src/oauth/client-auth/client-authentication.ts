@@ -97,7 +97,7 @@ export async function answerClient<Ready extends Prepared, Answer extends object
   }
 }
 
-/** A replayed assertion is a failed authentication: it counts like a wrong secret. */
+/** A replayed assertion is a failed authentication: it is counted like a wrong secret. */
 function counted(
   error: OAuthError,
   { clientId, authMethod }: Client,

@@ -87,7 +87,7 @@ export interface ClientAuthMethod {
    * one, and of several the one that is registered.
    */
   readonly implicit: boolean;
-  /** Whether it reads the Authorization header; a header that no method of a request reads counts as an attempt. */
+  /** Whether it reads the Authorization header; a header that no method of a request reads is an attempt. */
   readonly usesHeader: boolean;
   /** Whether its credential is a client secret, so that one must be generated or provided. */
   readonly usesSecret: boolean;

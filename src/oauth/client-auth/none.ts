@@ -1,5 +1,5 @@
 // none: a public client identifies itself by client_id and proves nothing (RFC 6749 §2.1); PKCE binds its code,
-// rotation its refresh token. It counts only if the request uses no other method.
+// rotation its refresh token. It applies only if the request uses no other method.
 
 import type { ClientAuthMethod } from './method.ts';
 import { verifySecret } from './secret-verification.ts';

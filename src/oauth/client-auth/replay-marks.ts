@@ -31,7 +31,7 @@ export class ReplayMarks {
   }
 
   /**
-   * Claims all marks of a request at once. Each counts for the namespace of the client, those of a public client for none.
+   * Claims all marks of a request at once. Each is counted for the namespace of the client, those of a public client for none.
    * @throws OAuthError invalid_client for an assertion that was used before, invalid_dpop_proof for a proof;
    *   rate_limited when the namespace stores too much
    * @throws StoreUnavailableError when an assertion cannot be marked, or the store may have lost its mark

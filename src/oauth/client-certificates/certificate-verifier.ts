@@ -82,7 +82,7 @@ function issuerFault(issuers: readonly Authority[], now: number): CertificateFau
   return issuers.some((issuer) => isWithin(issuer, now)) ? undefined : 'certificate_authority_expired';
 }
 
-/** RFC 5280 §4.1.2.5: both ends count, and the second that ends it counts whole. */
+/** RFC 5280 §4.1.2.5: both bounds are inclusive, the whole last second too. */
 function isWithin({ notBefore, notAfter }: { notBefore: number; notAfter: number }, now: number): boolean {
   return notBefore <= now && now < notAfter + 1_000;
 }

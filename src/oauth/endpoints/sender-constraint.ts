@@ -62,7 +62,7 @@ export function provenHolding(
 }
 
 /**
- * A public client's proof leaves no mark: its code or refresh token counts once itself, and strangers could fill the store
+ * A public client's proof leaves no mark: its code or refresh token can be used once itself, and strangers could fill the store
  * under its id.
  */
 function marksOf({ mark }: VerifiedProof, client: Client): ProvenHolding['marks'] {

@@ -10,7 +10,7 @@ export const clientCredentials: GrantType = {
   parameters: ['scope', 'resource'],
   isOfPerson: false,
   async exchange({ client, access, parameters, accessToken }, { stores, limits }) {
-    // Its age counts in whole seconds (tokens/token-status.ts).
+    // Its age is counted in whole seconds (tokens/token-status.ts).
     requireNotRevokedUntil(client, accessToken.issuedAtSeconds * 1000);
     const audience = resolveResource(parameters.all('resource'), access, accessToken.confirmation);
     const scope = resolveScope(parameters.get('scope'), [audience], access);

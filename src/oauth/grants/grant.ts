@@ -42,7 +42,7 @@ export interface GrantType {
   /**
    * Validates the request and consumes the credential it presents.
    * @throws OAuthError when it is refused. The credential stays valid then, except where the grant type defines
-   *   otherwise: a wrong verifier counts against its code, and a replay or reuse revokes the grant
+   *   otherwise: a wrong verifier is counted for its code, and a replay or reuse revokes the grant
    */
   exchange(request: GrantRequest, context: GrantContext): Promise<Authorization>;
 }

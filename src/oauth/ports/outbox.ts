@@ -1,4 +1,4 @@
-// What is to be delivered elsewhere: written in the same action as its cause, and kept until it is acknowledged.
+// Entries to be delivered elsewhere: written in the same action as its cause, and kept until it is acknowledged.
 
 /** The entries of all shards. `Name` is what of an entry names it. */
 export interface Outbox<Entry extends Name, Name = Entry> {

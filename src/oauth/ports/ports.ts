@@ -85,7 +85,7 @@ export interface NamedPerson {
   readonly credential: string | undefined;
 }
 
-/** What is known of a person now, for clients that may know it. What is unknown is undefined. */
+/** The current claims of a person, for clients that may have them. Unknown ones are undefined. */
 export interface Person {
   /** `usr_…` */
   readonly subject: string;

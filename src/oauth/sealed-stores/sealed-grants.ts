@@ -116,7 +116,7 @@ function macsAt(
   return Object.fromEntries(shortened.map((each) => [each.audience, macOf(each.token)]));
 }
 
-/** What is known of a token before the store action that writes it. */
+/** The fields of a token that are known before the store action that writes it. */
 function tokenFields(token: NewAccessToken, grantId?: string): RecordFields {
   return [token.tokenId, token.issuedAtSeconds, token.expiresAtSeconds, grantId, ...present(token.confirmation)];
 }

@@ -1,5 +1,5 @@
 // The MACs on what a store keeps about people and tokens: a party that may write to the store, and does not know a
-// pepper, makes no record that counts and changes none. It can still delete records and lift a revocation.
+// pepper, makes no valid record and changes none. It can still delete records and lift a revocation.
 
 import { timingSafeEqual } from 'node:crypto';
 import { KeyedHash } from '../values/keyed-hash.ts';

@@ -11,7 +11,7 @@ const FAILURE_PAUSE = 5 * SECOND;
 /** How long a document is used while every read fails. */
 const STALE_MOST = 24 * 3600 * SECOND;
 
-/** What is cached. */
+/** A cached value. */
 export interface KeyDocument {
   readonly keys: readonly { readonly kid: string | undefined }[];
   /** How long it is used without another read, in milliseconds; as long again while one read runs. */

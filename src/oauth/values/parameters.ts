@@ -1,5 +1,5 @@
 // The parameters of one OAuth request, from a query or a form body, after strict percent-decoding (`http/server/form.ts`).
-// A known parameter may be sent once; an empty value counts as absent; unknown parameters are ignored (RFC 6749 §3.1,
+// A known parameter may be sent once; an empty value is treated as absent; unknown parameters are ignored (RFC 6749 §3.1,
 // §3.2).
 
 import { OAuthError } from '../ports/error.ts';

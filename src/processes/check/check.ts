@@ -34,7 +34,7 @@ export interface CheckInput {
 export interface CheckReport {
   readonly stdout: string;
   readonly stderr: string;
-  /** 0; 1 when there is a fault, or a warning where that counts; 2 when a path cannot be found. */
+  /** 0; 1 when there is a fault, or a warning with `--strict`; 2 when a path cannot be found. */
   readonly code: number;
 }
 

@@ -45,13 +45,13 @@ export const CLUSTER_VARIABLES = {
     .describe('In a cluster: only OAuthClients and ClientPolicies with this `spec.className` count.'),
   GRANTRY_WATCH_NAMESPACES: namespaces
     .prefault('')
-    .describe('In a cluster: the namespaces, separated by commas, whose OAuthClients count. Empty: all.'),
+    .describe('In a cluster: the namespaces, separated by commas, whose OAuthClients are served. Empty: all.'),
   GRANTRY_SERVER_SERVICE: z
     .string()
     .regex(LABEL, 'is not the name of a Service')
     .optional()
     .describe(
-      '`grantry controller`: the Service of the release namespace behind which the replicas of the token server are, with a port named `admin`. A change counts as programmed when all of them serve it.',
+      '`grantry controller`: the Service of the release namespace behind which the replicas of the token server are, with a port named `admin`. A change is programmed when all of them serve it.',
     ),
   GRANTRY_SERVER_ADMIN_URLS: adminUrls
     .prefault('')
@@ -75,7 +75,7 @@ export const CLUSTER_VARIABLES = {
     .min(1)
     .optional()
     .describe(
-      '`grantry server`: a `users.yaml` with people who can sign in, which counts before the Secrets of the type `grantry.dev/users` in the release namespace. Read again when it changes.',
+      '`grantry server`: a `users.yaml` with people who can sign in, which applies before the Secrets of the type `grantry.dev/users` in the release namespace. Read again when it changes.',
     ),
 } as const;
 

@@ -45,7 +45,7 @@ export class RedisStartup {
     this.#checks = new StartChecks(parts.connection, parts.redis);
   }
 
-  /** What is wrong with the servers, as slugs; none before they were reached. */
+  /** The faults of the servers, as slugs; none before they were reached. */
   get findings(): readonly string[] {
     const found = this.#checks.findings.map(({ reason }) => reason);
     return [...new Set<string>(this.clockSkew === 0 ? found : [...found, 'clock_skew'])];
@@ -76,7 +76,7 @@ export class RedisStartup {
    * reached are enough then, if they hold the issuer.
    * @param onFatal called with a fault that no retry would mend, where it shows only later
    * @returns the issuer of the deployment; the configured one while Redis cannot be asked for it
-   * @throws StartError with what is wrong and how to mend it
+   * @throws StartError with the fault and its remedy
    */
   async begin(onFatal?: (error: StartError) => void): Promise<string> {
     const { connection, issuer, log } = this.#parts;

@@ -1,4 +1,4 @@
-// The mounted `users.yaml`, which counts before every other list of users. The file is polled: the kubelet updates a mounted
+// The mounted `users.yaml`, which applies before every other list of users. The file is polled: the kubelet updates a mounted
 // Secret by a symbolic link, which no file system notification reports reliably.
 
 import { readFileSync } from 'node:fs';
@@ -69,7 +69,7 @@ export class UsersFile {
       if (fault === undefined) log.info({ file }, 'the users were read again');
       else log.error({ file }, `${this.#fault}: it ${faultOf(fault)}`);
     } catch (error) {
-      // The same text counts again once it can be read again.
+      // The same text applies again once it can be read again.
       this.#text = undefined;
       this.#fault = faultLine(error);
       if (lists.unreadable(KEY)) lists.merge();

@@ -112,7 +112,7 @@ const HOUR = 3_600_000;
 /** For so many clients at least it is known when the last line was. */
 const CLIENTS_REMEMBERED = 1_000;
 
-/** What is done about ID tokens without groups: a count, a report to the controller, and a log line once an hour and client. */
+/** The reports of ID tokens without groups: a count, a report to the controller, and a log line once an hour and client. */
 function omittedGroups({ usage, clock, log }: TokenServerOptions, metrics: Metrics) {
   const lastLines = new RecentValues<number>(CLIENTS_REMEMBERED);
   return (clientId: string, count: number): void => {

@@ -19,7 +19,7 @@ export interface TokenServer extends AdminSide {
   readonly audit: AuditLog;
   /** To be started, and stopped at the end. */
   readonly logouts: SessionLogouts;
-  /** What is known of the identity providers. */
+  /** The state of the identity providers. */
   readonly providers: IdentityProviders;
   /** To be started, and stopped at the end. */
   readonly discovery: ProviderDiscovery;
