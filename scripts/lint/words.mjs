@@ -1,10 +1,11 @@
 // The words of a dialect that the project leaves behind: counted per folder in comments, in texts (log messages, errors, names
-// of tests) and in documents, against the committed table of words.json, which may only fall. `npm run check` compares;
+// of tests), in documents, and in the identifiers and file names of src/, against the committed table of words.json, which may
+// only fall. `npm run check` compares;
 // `node scripts/lint/words.mjs --write` lowers the table, `node scripts/lint/words.mjs FOLDER…` shows each place.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { parseSync, Visitor } from 'oxc-parser';
 import { fail, root } from '../toolchain.mjs';
 
@@ -35,12 +36,27 @@ const WORDS = [
   'anew',
   'misfortune',
   'askers?',
+  'judg\\w*',
+  'noted',
+  'owed',
+  'contenders?',
+  'settl(?:e|es|ed|ing|ements?)',
+  'living',
+  'dead(?! letters?\\b)',
+  'vouch(?:es|ed|ing)?',
+  'departures?',
+  '(?:is|are|was|were|be) (?:back|away)(?= [a-z]|[.,;:]|$)(?! from| in | to )',
+  'good for',
 ];
 /** "Who" at the begin of a sentence, and as a subject that no word before it names, beside the list. */
 const DIALECT = new RegExp(
   `\\b(?:${WORDS.map((word) => word.replace(/^[a-z]/, (first) => `[${first.toUpperCase()}${first}]`)).join('|')})\\b|(?:^|[.:;] |// |\\* )Who\\b|(?:, |; |: )who(?= \\w+s\\b)`,
   'gm',
 );
+/** The same words as one part of an identifier: `judge` of `judgeRequest`. */
+const PART = new RegExp(`^(?:${WORDS.join('|')})$`);
+/** Names of the language, which nothing here can rename. */
+const LANGUAGE = /^(?:allSettled|Promise\w*Result)$/;
 
 /** Golden files repeat what other files say, the changelog is history, and the list repeats itself. */
 const COUNTED = /^(?:src|test|bench|scripts|docs|charts|crds|examples)\/|^[A-Z]+\.md$|^Dockerfile$/;
@@ -92,12 +108,26 @@ function folderOf(file) {
 /** Every occurrence in a file, as `file:line: word: line`. */
 function placesIn(file) {
   const source = readFileSync(join(root, file), 'utf8');
-  return proseOf(file, source).flatMap(({ text, offset }) =>
+  const prose = proseOf(file, source).flatMap(({ text, offset }) =>
     [...text.matchAll(DIALECT)].map(({ 0: word, index }) => {
       const before = source.slice(0, offset + index).split('\n');
       const line = source.split('\n')[before.length - 1]?.trim();
       return `${file}:${before.length}: ${word.replace(/^\W+/, '')}: ${line}`;
     }),
+  );
+  return file.startsWith('src/') && /\.ts$/.test(file) ? [...prose, ...namesIn(file, source)] : prose;
+}
+
+/** Identifiers with a part of the list, each place of each, and the name of the file, as `file:line: word: identifier`. */
+function namesIn(file, source) {
+  const names = [{ name: basename(file, '.ts'), start: 0 }];
+  const add = ({ name, start }) => LANGUAGE.test(name) || names.push({ name, start });
+  new Visitor({ Identifier: add, PrivateIdentifier: add }).visit(parseSync(file, source).program);
+  return names.flatMap(({ name, start }) =>
+    name
+      .split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/)
+      .filter((part) => PART.test(part.toLowerCase()))
+      .map((part) => `${file}:${source.slice(0, start).split('\n').length}: ${part}: ${name}`),
   );
 }
 
