@@ -67,7 +67,7 @@ const spec = (object: MakeObject) =>
       .enum(['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'])
       .default('ES256')
       .describe(
-        'What the ring signs with. Another one makes a new key; the old one goes on verifying until its last token has died.',
+        'What the ring signs with. Another one makes a new key; the old one goes on verifying until its last token has expired.',
       ),
     rsaModulusBits: z.literal([2048, 3072, 4096]).default(3072).describe('The size of new keys of RS256 and PS256.'),
     suspended: z
@@ -77,7 +77,7 @@ const spec = (object: MakeObject) =>
     rotation: rotation(object)
       .prefault({})
       .describe(
-        'When the signing key is replaced. The next key is published first, signs once every server and every cache has it, and verifies until its last token has died. grantry dev rotates nothing.',
+        'When the signing key is replaced. The next key is published first, signs once every server and every cache has it, and verifies until its last token has expired. In grantry dev a new key signs at once, without prePublish.',
       ),
     revokedKeyIds: setOf(keyId(), 64)
       .default([])
