@@ -128,7 +128,7 @@ describe('where the host lies', () => {
     }
   });
 
-  it('given several addresses of which the first is dead → the next is tried', async () => {
+  it('given several addresses of which the first does not answer → the next is tried', async () => {
     const lookup: AddressLookup = async () => [
       { address: '127.0.0.3', family: 4 },
       { address: '127.0.0.1', family: 4 },

@@ -9,7 +9,7 @@ import { connectingModules, connects } from './connecting-modules.ts';
 import { BEHAVIOURS, type Behaviour, isAt, startFaultyServer } from './faulty-server.ts';
 import { type Answer, certificate, OTHER_MODULES, OUTGOING_CALLS, type OutgoingCall } from './outgoing-calls.ts';
 
-/** A call that has not settled by now never does. */
+/** A call that has not ended by now never does. */
 const PATIENCE = 30_000;
 
 /** Time limits of calls, in milliseconds, in place of their own: behaviours without end are many, and this machine may be busy. */
@@ -24,7 +24,7 @@ afterAll(() => vi.restoreAllMocks());
 
 async function settled(call: Promise<string>): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  const timer = setTimeout(resolve, PATIENCE, 'not settled');
+  const timer = setTimeout(resolve, PATIENCE, 'not ended');
   return await Promise.race([call, promise]).finally(() => clearTimeout(timer));
 }
 

@@ -235,7 +235,7 @@ describe('a revoked client', () => {
     expect(await left(world, SHOP, held)).toMatchObject({ userinfo: true });
   });
 
-  it('given a code that is not redeemed → dead', async () => {
+  it('given a code that is not redeemed → revoked', async () => {
     const world = await anAccountWorld();
     const alice = await world.browser().signIn();
     const code = (await alice.authorize(SHOP)).searchParams.get('code') ?? '';

@@ -96,7 +96,7 @@ describe('an authorization code', () => {
     }
   });
 
-  it('is dead 60 s after it was issued, though the store still knows it', async () => {
+  it('expires 60 s after it was issued, though the store still knows it', async () => {
     const [early, late] = [await issueCode(), await issueCode()];
     grantry.clock.advance(59_999);
     expect(await web.redeem(early)).toMatchObject({ status: 200 });

@@ -87,7 +87,7 @@ describe.each([
     ['token', (issued) => calls.revoke(issued.access_token)],
   ];
 
-  it('is dead by each kill switch and by each set of them, and by none of them alive', async () => {
+  it('is revoked by each kill switch and by each set of them, and active without any', async () => {
     for (let set = 0; set < 32; set++) {
       // Watermarks only rise: a later instant for each round.
       grantry.clock.advance(1);
@@ -102,7 +102,7 @@ describe.each([
     }
   });
 
-  it('is dead when its consent is withdrawn', async () => {
+  it('is revoked when its consent is withdrawn', async () => {
     grantry.clock.advance(1);
     const issued = await begin(calls, clientId);
     await grantry.stores.watermarks.raise({ kind: 'consent', clientUid, subject }, grantry.clock.now());
@@ -110,7 +110,7 @@ describe.each([
     expect(await calls.refresh(issued.refresh_token)).toMatchObject({ status: 400, reason: 'grant_before_watermark' });
   });
 
-  it('is dead by revokeTokensBefore in its client’s manifest', async () => {
+  it('is revoked by revokeTokensBefore in its client’s manifest', async () => {
     grantry.clock.advance(1);
     const issued = await begin(calls, clientId);
     const revokeTokensBefore = grantry.clock.now();
@@ -125,7 +125,7 @@ describe.each([
     );
   });
 
-  it('is dead when its client is gone, also when one of the same id is made again', async () => {
+  it('is revoked when its client is gone, also when one of the same id is made again', async () => {
     grantry.clock.advance(1);
     const issued = await begin(calls, clientId);
     const others = clients.filter((client) => client.clientId !== clientId);
@@ -142,7 +142,7 @@ describe.each([
     });
   });
 
-  it('is dead the second it expires', async () => {
+  it('is inactive the second it expires', async () => {
     const issued = await begin(calls, clientId);
     grantry.clock.advance(599_000);
     expect(await api.isActive(issued.access_token)).toBe(true);
@@ -179,7 +179,7 @@ describe.each([
   ];
 
   // A token says in which second it was issued, and not when in that second.
-  it.each(kills)('issued in the very second of %s → dead, and one of the next second alive', async (_kill, kill) => {
+  it.each(kills)('issued in the second of %s → revoked, and one of the next second active', async (_kill, kill) => {
     for (const millisecond of [0, 500]) {
       grantry.clock.advance(1000 + millisecond - (grantry.clock.now() % 1000));
       const token = await machineToken();

@@ -702,7 +702,7 @@ describe('"use another account"', () => {
     expect((await opened.browser.get(opened.path)).status).toBe(200);
   });
 
-  it('leaves the former interaction dead', async () => {
+  it('leaves the former interaction void', async () => {
     const opened = await asked();
     await decide(opened, 'other_account');
     await signIn(opened.browser, await opened.browser.get(opened.world.authorizePath()), 'alice');

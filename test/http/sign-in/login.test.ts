@@ -94,7 +94,7 @@ describe('a session id', () => {
     expect((await attacker.get(world.authorizePath())).body).toContain('name="password"');
   });
 
-  it('is new at each sign-in, and the former one is dead', async () => {
+  it('is new at each sign-in, and the former one has ended', async () => {
     const world = await aWorld({ clients: [{ ...WEB, consent: 'Skip' }] });
     const { browser, page } = await atLogin(world);
     await browser.post('/login', form(page));

@@ -215,7 +215,7 @@ describe('JWT access tokens', () => {
     }
   });
 
-  it('are dead from the second they expire, without skew', async () => {
+  it('are inactive from the second they expire, without skew', async () => {
     const ring = new KeyRing([await aKey('ES256')]);
     const token = await tokens.prepare(aClient({}), ring).issue(authorization);
     const at = (now: number) => new AccessTokens({ issuer, clock: { now: () => now }, random, handles, endOfTick });

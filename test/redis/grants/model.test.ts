@@ -66,7 +66,7 @@ describeRedis('any history of grants over one Redis server', () => {
   });
   afterAll(() => server.stop());
 
-  it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
+  it('keeps one redemption, revoked families revoked, scopes from growing, tokens with their client, one alert each', async () => {
     const deployment = { url: server.url, primaries: async () => [server] };
     const befalling: Befalling = {
       // What a promotion does to the one server there is: its history gets another name.
@@ -84,7 +84,7 @@ describeRedis('any history of grants over a Redis Cluster', () => {
   });
   afterAll(() => cluster.stop());
 
-  it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
+  it('keeps one redemption, revoked families revoked, scopes from growing, tokens with their client, one alert each', async () => {
     const deployment = { url: cluster.url, primaries: async () => cluster.primaries };
     const atAll = (...words: readonly string[]) =>
       Promise.all(cluster.primaries.map((primary) => primary.command(...words)));
@@ -103,7 +103,7 @@ describeRedis('any history of grants over Redis under Sentinels', () => {
   });
   afterAll(() => redis.stop());
 
-  it('keeps one redemption, dead families dead, scopes from growing, tokens with their client, one alert each', async () => {
+  it('keeps one redemption, revoked families revoked, scopes from growing, tokens with their client, one alert each', async () => {
     const befalling: Befalling = {
       failOver: (connections) => failOver(redis, connections),
       empty: async () => (await redis.primary()).command('FLUSHALL'),
