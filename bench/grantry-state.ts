@@ -48,7 +48,7 @@ export interface GrantryState {
   readonly stores: Stores;
   /**
    * As the authorization endpoint does it once each of so many people has agreed.
-   * @param provider the issuer of the provider that has vouched for them; without it they are local users
+   * @param provider the issuer of the provider that asserts them; without it they are local users
    */
   give(count: number, agreement: Agreement, provider?: string): Promise<readonly GivenGrant[]>;
   /** The person of a new session signs in so many times, each time at the client. */

@@ -50,7 +50,7 @@ class RefreshingClient {
     return { answer, milliseconds: performance.now() - begin };
   }
 
-  /** Signs in until that is good for as long as it takes to notice a loss. @returns how long the one took that was */
+  /** Signs in until a session outlasts the time that it takes to notice a loss. @returns how long the one took that was */
   async untilSignedIn(): Promise<number> {
     for (const begin = performance.now(); ; await sleep(5)) {
       await this.signIn();

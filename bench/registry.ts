@@ -97,7 +97,7 @@ collect();
 const { heapUsed, rss } = process.memoryUsage();
 const heap = (heapUsed - heapBefore) / CLIENTS;
 const mebibytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
-/** The most so far: while all is listed and judged. */
+/** The most so far: while all is listed and validated. */
 const mostResident = process.resourceUsage().maxRSS * 1024;
 
 /** @param line see registry-api-server.ts */

@@ -28,7 +28,7 @@ interface RowDefinition {
   readonly name: string;
   /** The workloads that it needs. */
   readonly needs: readonly string[];
-  /** Undefined for what is reported and not judged. */
+  /** Undefined for a figure that is reported only. */
   readonly target: Target | undefined;
   readonly ratio: (measured: (workload: string) => Measurement, signatureMicroseconds: number) => number;
 }

@@ -182,7 +182,7 @@ async function issuerOf({ origin }: PinnedServer): Promise<string> {
 async function introspection(server: PinnedServer): Promise<Workload> {
   const url = `${server.origin}/introspect`;
   const bodies = async (seconds: number): Promise<Bodies> => {
-    // A token of its own for each load: a whole run outlives one, and the answer about a dead one is shorter.
+    // A token of its own for each load: a whole run outlives one, and the answer about an expired one is shorter.
     const { access_token: token } = await requestTokens(`${server.origin}/token`, CLIENT_CREDENTIALS);
     const body = new URLSearchParams({ token }).toString();
     if ((await answerOf(url, body)).active !== true) throw new Error('the token under test is not active');
