@@ -43,10 +43,8 @@ export interface ProgrammedObjectsOptions {
 
 export class ProgrammedObjects {
   readonly #options: ProgrammedObjectsOptions;
-  /** The version that all replicas serve, by uid. */
-  readonly #served = new Map<string, string>();
-  /** Since when the replicas are behind, by uid. */
-  readonly #behindSince = new Map<string, number>();
+  /** By uid. */
+  readonly #objects = new Map<string, Known>();
 
   constructor(options: ProgrammedObjectsOptions) {
     this.#options = options;
@@ -54,29 +52,29 @@ export class ProgrammedObjects {
 
   /** To be called when an object was deleted or refused: no replica serves it any more. */
   forget(uid: string): void {
-    this.#served.delete(uid);
-    this.#behindSince.delete(uid);
+    // A query that is running writes into its own entry, which goes with it.
+    this.#objects.delete(uid);
   }
 
   /** To be called when replicas come and go. @returns the uids of the objects that waited for them, to be requeued */
   replicasChanged(): readonly string[] {
-    const uids = [...this.#behindSince.keys()];
-    this.#behindSince.clear();
-    return uids;
+    const waiting = [...this.#objects].filter(([, { behindSince }]) => behindSince !== undefined);
+    for (const [, known] of waiting) known.behindSince = undefined;
+    return waiting.map(([uid]) => uid);
   }
 
   /** The condition to report, and when the replicas are queried again. */
   async report(stored: StoredVersion): Promise<ProgrammedOutcome> {
     const { clock, random } = this.#options;
-    const { programmed, isFinal } = await this.#observe(stored);
+    const known = this.#knownOf(stored.uid);
+    const { programmed, isFinal } = await this.#observe(stored, known);
     if (isFinal) {
-      this.#behindSince.delete(stored.uid);
+      known.behindSince = undefined;
       return { programmed, isDue: true, requeueAfter: undefined };
     }
     const now = clock.now();
-    const since = this.#behindSince.get(stored.uid) ?? now;
-    this.#behindSince.set(stored.uid, since);
-    const waited = now - since;
+    known.behindSince ??= now;
+    const waited = now - known.behindSince;
     if (waited < REPORT_AFTER_MILLISECONDS) return { programmed, isDue: false, requeueAfter: POLL_MILLISECONDS };
     const wait = Math.min(MAX_BACKOFF_MILLISECONDS, Math.max(MIN_BACKOFF_MILLISECONDS, waited / 2));
     // With jitter: many objects may wait for the same replica.
@@ -85,16 +83,23 @@ export class ProgrammedObjects {
 
   /** What the replicas serve now. */
   async of(stored: StoredVersion): Promise<Programmed> {
-    return (await this.#observe(stored)).programmed;
+    return (await this.#observe(stored, this.#knownOf(stored.uid))).programmed;
   }
 
-  async #observe({ uid, version, isServedBy, wasProgrammed }: StoredVersion): Promise<Observed> {
-    if (this.#served.get(uid) === version) return { programmed: SERVED, isFinal: true };
+  #knownOf(uid: string): Known {
+    const known = this.#objects.get(uid) ?? { served: undefined, behindSince: undefined };
+    this.#objects.set(uid, known);
+    return known;
+  }
+
+  async #observe(stored: StoredVersion, known: Known): Promise<Observed> {
+    const { uid, version, isServedBy, wasProgrammed } = stored;
+    if (known.served === version) return { programmed: SERVED, isFinal: true };
     const observation = await this.#options.replicas.observe([uid]);
     if (observation.outcome === 'NotObserved') return { programmed: NOT_OBSERVED, isFinal: true };
     const behind = replicasBehind(observation, isServedBy);
     if (observation.outcome === 'Observed' && behind.length === 0) {
-      this.#served.set(uid, version);
+      known.served = version;
       return { programmed: SERVED, isFinal: true };
     }
     // An unresponsive replica does not revoke the last status.
@@ -102,6 +107,14 @@ export class ProgrammedObjects {
     const isUnchanged = wasProgrammed && behind.length === unresponsive.length;
     return { programmed: isUnchanged ? SERVED : pendingOn(behind), isFinal: false };
   }
+}
+
+/** What is known of one object. */
+interface Known {
+  /** The version that all replicas serve. */
+  served: string | undefined;
+  /** Since when the replicas are behind. */
+  behindSince: number | undefined;
 }
 
 interface Observed {

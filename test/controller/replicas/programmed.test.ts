@@ -74,6 +74,23 @@ it('given an object that is forgotten → what was observed of it, and since whe
   expect(await world.reportAt(5000)).toEqual(['Pending', false, 100]);
 });
 
+it.each([
+  ['behind', replicas(HAS_NOTHING)],
+  ['done', replicas(HAS_IT)],
+])(
+  'given an object that is forgotten while replicas that are %s are queried → nothing of it is kept',
+  async (_what, observation) => {
+    const world = new World();
+    world.observation = observation;
+    const running = world.reportAt(0);
+    world.programmed.forget('uid-1');
+    await running;
+    expect(world.programmed.replicasChanged()).toEqual([]);
+    world.observation = replicas(HAS_NOTHING);
+    expect([await world.reportAt(5000), world.queries]).toEqual([['Pending', false, 100], 2]);
+  },
+);
+
 it('given replicas that come and go → the objects that wait for one, once, and their second begins again', async () => {
   const world = new World();
   await world.reportAt(0);
