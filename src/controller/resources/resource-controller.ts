@@ -40,6 +40,8 @@ export interface ResourceControllerOptions {
     readonly resources: ObjectSource;
     readonly policies: ObjectSource;
     readonly namespaces: ObjectSource;
+    /** Of the replicas; undefined where their addresses are fixed or not configured. */
+    readonly endpointSlices?: ObjectSource | undefined;
   };
   readonly install: {
     readonly issuer: string;
@@ -111,11 +113,12 @@ export class ResourceController extends KindController {
   }
 
   protected listen() {
-    const { resources, policies, namespaces } = this.#options.sources;
+    const { resources, policies, namespaces, endpointSlices } = this.#options.sources;
     return [
       resources.listen((change) => this.#resourceChanged(change)),
       policies.listen(() => this.#rejudge()),
       namespaces.listen(unlessSame(hasSameLabels, ({ key }) => this.#rejudge(key))),
+      ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
     ];
   }
 
@@ -135,6 +138,14 @@ export class ResourceController extends KindController {
       this.#programmed.forget(object.metadata.uid);
     } else this.#resources.put(sourceOf(object));
     this.#rankings.addAfter(ALL, GATHERING_MILLISECONDS);
+  }
+
+  #replicasChanged(): void {
+    const waiting = new Set(this.#programmed.replicasChanged());
+    if (waiting.size === 0) return;
+    for (const key of this.#resources.keys()) {
+      if (waiting.has(this.#resources.get(key)?.uid ?? '')) this.queue.add(key);
+    }
   }
 
   #rejudge(namespace?: string): void {

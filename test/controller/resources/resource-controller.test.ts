@@ -5,7 +5,12 @@ import { conditionIn } from '../../../src/controller/reconciling/status-conditio
 import type { Observation } from '../../../src/controller/replicas/observed-replicas.ts';
 import { ResourceController } from '../../../src/controller/resources/resource-controller.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
-import { CLIENT_POLICIES, NAMESPACES, PROTECTED_RESOURCES } from '../../../src/kubernetes/objects/resources.ts';
+import {
+  CLIENT_POLICIES,
+  ENDPOINT_SLICES,
+  NAMESPACES,
+  PROTECTED_RESOURCES,
+} from '../../../src/kubernetes/objects/resources.ts';
 import { sourceOf } from '../../../src/kubernetes/objects/source-object.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
 import { PlayedObjects } from '../../kubernetes/played-objects.ts';
@@ -17,6 +22,7 @@ class World {
   readonly resources = new PlayedObjects(PROTECTED_RESOURCES);
   readonly policies = new PlayedObjects(CLIENT_POLICIES);
   readonly namespaces = new PlayedObjects(NAMESPACES);
+  readonly endpointSlices = new PlayedObjects(ENDPOINT_SLICES);
   readonly events: string[] = [];
   readonly granted: string[] = [];
   observation: Observation = { outcome: 'NotObserved' };
@@ -31,7 +37,12 @@ class World {
         return this.resources.put(object);
       },
     }),
-    sources: { resources: this.resources, policies: this.policies, namespaces: this.namespaces },
+    sources: {
+      resources: this.resources,
+      policies: this.policies,
+      namespaces: this.namespaces,
+      endpointSlices: this.endpointSlices,
+    },
     install: { issuer: ISSUER, className: 'default', releaseNamespace: 'grantry-system', defaultPolicy: 'Baseline' },
     observed: {
       observe: async () => {
@@ -169,6 +180,23 @@ it('given a replica that serves an older generation → Pending after a second, 
     ...['Accepted=True Accepted', 'Programmed=True Programmed', 'Ready=True Ready'],
   ]);
   expect(world.events).toEqual([]);
+});
+
+it('given a replica that comes → what waits for it is queried at once, and nothing else', async () => {
+  world.put('notes', {}, { uid: 'uid-notes' });
+  world.observation = { outcome: 'NoReplicas' };
+  world.controller.start();
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(await world.conditions('notes')).toContain('Programmed=Unknown NoReplicas');
+  world.serves(1);
+  const arrive = () => world.endpointSlices.put({ metadata: { namespace: 'grantry-system', name: 'grantry-admin-1' } });
+  const before = world.queries;
+  arrive();
+  expect(await world.conditions('notes')).toContain('Programmed=True Programmed');
+  const reconciles = world.reconciles;
+  arrive();
+  await world.conditions('notes');
+  expect([world.queries, world.reconciles]).toEqual([before + 1, reconciles]);
 });
 
 it('given a new generation of a resource that was Programmed, and a replica that serves the former one → Pending, Programmed once it follows', async () => {
