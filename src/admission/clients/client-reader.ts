@@ -14,8 +14,9 @@ const NOTHING_OWN = Object.fromEntries(OWN_NAMES.map((name) => [name, undefined]
 const METADATA = metadata(objectsWith('ignore'));
 const ANY = { apiVersion: API_VERSION, kind: 'OAuthClient', metadata: { name: 'any' } } as const;
 
-/** The cache holds so many common parts and is then cleared; those returned before stay valid. */
+/** The cache holds so many common parts, and so many characters of them, and is then cleared; those returned before stay valid. */
 const MOST_KNOWN = 10_000;
+const MOST_CHARACTERS = 2_000_000;
 /** Longer ones are not cached: a tenant that keeps changing a client must not fill the memory of the process. */
 const LONGEST_KNOWN = 2000;
 
@@ -23,6 +24,8 @@ const LONGEST_KNOWN = 2000;
 export class ClientReader {
   /** The parsed common parts by their JSON. */
   readonly #known = new Map<string, OAuthClientSpec>();
+  /** Of all its keys. */
+  #characters = 0;
 
   /** Never throws, whatever the manifest is. */
   read(manifest: unknown): ReadManifest {
@@ -45,8 +48,12 @@ export class ClientReader {
     if (known !== undefined) return known;
     const read = readManifest(OAUTH_CLIENT.ignore, { ...ANY, spec: common }).manifest?.spec;
     if (read === undefined || text.length > LONGEST_KNOWN) return read;
-    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    if (this.#known.size >= MOST_KNOWN || this.#characters + text.length > MOST_CHARACTERS) {
+      this.#known.clear();
+      this.#characters = 0;
+    }
     this.#known.set(text, read);
+    this.#characters += text.length;
     return read;
   }
 }

@@ -85,6 +85,19 @@ describe('a reader of many clients', () => {
     expect(read('first')).not.toBe(first);
   });
 
+  it('given two million characters of other common parts → parses the first again', () => {
+    const reader = new ClientReader();
+    const read = (scope: string, description = '') =>
+      reader.read(manifest({ ...WEB, scopes: [scope], auth: { clientSecret: { extraData: { description } } } }))
+        .manifest?.spec.tokens;
+    const first = read('first');
+    for (let index = 0; index < 900; index++) read(`team/${index}`, 'd'.repeat(1500));
+    expect(read('first')).toBe(first);
+    for (let index = 900; index < 1500; index++) read(`team/${index}`, 'd'.repeat(1500));
+    expect(read('first')).not.toBe(first);
+    expect(read('first')).toBe(read('first'));
+  });
+
   it.each([
     ['a thousand lists', 'an unknown field', 1000, 'unknown', 'spec'],
     ['lists without end', 'an unknown field', 50_000, 'unknown', 'faults'],
