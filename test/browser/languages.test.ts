@@ -133,6 +133,17 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
       await page.getByLabel(login.password, { exact: true }).fill(password);
       await press(login.submit);
     };
+    const signInElsewhere = async () => {
+      const context = await browser.newContext();
+      onTestFinished(() => context.close());
+      const other = await context.newPage();
+      await other.goto(`${issuer}/account`);
+      await other.locator('summary').click();
+      await other.locator('[name=username]').fill('demo');
+      await other.locator('[name=password]').fill(PASSWORD);
+      await other.locator('[name=password]').press('Enter');
+      await other.waitForURL(`${issuer}/account`);
+    };
     return {
       'error-redirect-address': () => page.goto(authorizeUrl({ redirect_uri: 'https://evil.example/' })),
       'error-client': () => page.goto(authorizeUrl({ client_id: 'none' })),
@@ -161,7 +172,11 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
         await press(account.cancel);
         await page.getByRole('link', { name: account.tabs.sessions, exact: true }).click();
       },
-      'sessions-end': () => press(account.signOut),
+      'sessions-end': async () => {
+        await signInElsewhere();
+        await page.reload();
+        await press(account.signOut);
+      },
       applications: async () => {
         await press(account.cancel);
         await page.getByRole('link', { name: account.tabs.applications, exact: true }).click();

@@ -3,7 +3,14 @@
 import { type Html, html } from '../pages/html.ts';
 import type { Texts } from '../pages/texts.ts';
 import type { FormFields } from './account-flow.ts';
-import { type AccountPageContent, accountLayout, askButton, questionPage, signedInBy } from './account-layout.ts';
+import {
+  type AccountPageContent,
+  accountLayout,
+  askButton,
+  buttonForm,
+  questionPage,
+  signedInBy,
+} from './account-layout.ts';
 import { minuteIn } from './point-in-time.ts';
 
 /** One session. */
@@ -25,15 +32,19 @@ export interface ShownSession {
 /** The input of the page. */
 export interface SessionsFacts extends Omit<AccountPageContent, 'body'> {
   readonly sessions: readonly ShownSession[];
+  /** Of the session of this browser, which ends at once. */
+  readonly signOutHere: FormFields;
   /** Whether there are sessions that are not shown. */
   readonly areMore: boolean;
 }
 
 /** The whole document. */
-export function sessionsPage({ sessions, areMore, ...page }: SessionsFacts): string {
+export function sessionsPage({ sessions, signOutHere, areMore, ...page }: SessionsFacts): string {
   const { texts } = page.frame.language;
   const target = `${page.frame.basePath}${page.path}`;
-  const items = sessions.map((session, index) => sessionItem(texts, session, { target, id: `session-${index}` }));
+  const items = sessions.map((session, index) =>
+    sessionItem(texts, session, { target, signOutHere, describedBy: `session-${index}` }),
+  );
   const body = html`
       ${areMore && html`<p>${texts.account.newestSessions(sessions.length)}</p>`}
       <ul class="entries">${items}
@@ -59,14 +70,21 @@ export function endSessionPage({ session, ...page }: SessionQuestion): string {
 function sessionItem(
   texts: Texts,
   session: ShownSession,
-  { target, id }: { readonly target: string; readonly id: string },
+  {
+    signOutHere,
+    ...button
+  }: { readonly target: string; readonly signOutHere: FormFields; readonly describedBy: string },
 ): Html {
-  const button = { target, action: 'sign_out', subject: session.handle, label: texts.account.signOut, describedBy: id };
+  const { signOut, signOutHere: label } = texts.account;
   return html`
         <li class="entry">
-          <div id="${id}">${sessionFacts(texts, session)}
+          <div id="${button.describedBy}">${sessionFacts(texts, session)}
           </div>
-          ${askButton(button)}
+          ${
+            session.isHere
+              ? buttonForm({ ...button, label, fields: signOutHere })
+              : askButton({ ...button, label: signOut, action: 'sign_out', subject: session.handle })
+          }
         </li>`;
 }
 

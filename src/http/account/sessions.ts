@@ -6,6 +6,7 @@ import {
   ACCOUNT_PAGE,
   type AccountFlow,
   type AccountPage,
+  type FormFields,
   formFields,
   formRefused,
   leadTo,
@@ -42,7 +43,8 @@ async function show(flow: AccountFlow, { signedIn, frame }: Visit): Promise<stri
   // This browser first.
   const sorted = active.toSorted((one, other) => Number(isHere(signedIn, other)) - Number(isHere(signedIn, one)));
   const shown = sorted.slice(0, MOST_SHOWN).map((session) => shownSession(flow, signedIn, session));
-  return sessionsPage({ frame, path: PATH, sessions: shown, areMore: active.length > shown.length });
+  const signOutHere = signOutFields(flow, signedIn, sessionHandle(signedIn.session));
+  return sessionsPage({ frame, path: PATH, sessions: shown, signOutHere, areMore: active.length > shown.length });
 }
 
 function isHere({ session: { sessionId } }: SignedIn, session: Session): boolean {
@@ -61,10 +63,15 @@ function shownSession(flow: AccountFlow, signedIn: SignedIn, session: Session): 
   };
 }
 
+function signOutFields(flow: AccountFlow, signedIn: SignedIn, handle: string): FormFields {
+  return formFields(flow, signedIn, { action: 'sign_out', subject: handle });
+}
+
+/** There is no question about the session of this browser: its button acts at once, as that of the account does. */
 async function askOne(flow: AccountFlow, { signedIn, frame }: Visit, handle: string): Promise<string | undefined> {
   const session = await find(flow, signedIn, handle);
-  if (session === undefined) return undefined;
-  const fields = formFields(flow, signedIn, { action: 'sign_out', subject: handle });
+  if (session === undefined || isHere(signedIn, session)) return undefined;
+  const fields = signOutFields(flow, signedIn, handle);
   return endSessionPage({ frame, path: PATH, session: shownSession(flow, signedIn, session), fields });
 }
 
