@@ -88,8 +88,11 @@ function stillRefused({ refused, sealedAt }: Opened, now: number): LoginStep {
   const { username, problem } = refused;
   // Another version of this server may have sealed a problem that this one has no words for.
   if (!Object.hasOwn(PROBLEMS, problem.kind)) return { username };
+  const passed = Math.floor((now - sealedAt) / 1000);
+  // The cause may be gone by then: the next try says so.
+  if (problem.kind === 'unavailable') return passed < UPSTREAM_RETRY_SECONDS ? refused : { username };
   if (!('seconds' in problem) || problem.seconds === undefined) return refused;
-  const seconds = problem.seconds - Math.floor((now - sealedAt) / 1000);
+  const seconds = problem.seconds - passed;
   return seconds > 0 ? { username, problem: { ...problem, seconds } } : { username };
 }
 

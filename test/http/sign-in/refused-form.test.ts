@@ -137,6 +137,44 @@ describe('a login form that is refused', () => {
     expect((await browser.post('/login', form(answer, { password: PASSWORD }))).status).toBe(303);
   });
 
+  it('given ever longer requests → an address up to 3 KiB, and above that the page at once', async () => {
+    const world = await aWorld();
+    const browser = world.browser();
+    const lengths: number[] = [];
+    for (let length = 1400; lengths.at(-1) !== 0; length += 40) {
+      const page = await browser.get(world.authorizePath({ state: 's'.repeat(length) }));
+      const { location } = await browser.submit('/login', form(page, { password: '' }));
+      lengths.push(location === undefined ? 0 : location.length - '/login?refused='.length);
+    }
+    expect(Math.max(...lengths)).toBeGreaterThan(2900);
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(3072);
+  });
+
+  it('with a provider that could not be reached → that it cannot, for the ten seconds of Retry-After', async () => {
+    const pepper = randomBytes(32);
+    const world = await aWorld({ pepper });
+    const browser = world.browser();
+    await browser.get('/account');
+    const sealed = new SealedRequests({
+      issuer: world.issuer,
+      peppers: [pepper],
+      clock: world,
+      random: { bytes: (count) => randomBytes(count) },
+    }).seal({ path: '/account' }, browser.cookies.get(BROWSER) ?? '', {
+      username: undefined,
+      problem: { kind: 'unavailable', provider: 'Corp' },
+    });
+    const shown = async () => {
+      const page = await browser.get(`/login?refused=${sealed}`);
+      return [page.status, page.headers.get('retry-after'), hasProblem(page)];
+    };
+    expect(await shown()).toEqual([503, '10', true]);
+    world.advance(9999);
+    expect(await shown()).toEqual([503, '10', true]);
+    world.advance(1);
+    expect(await shown()).toEqual([200, null, false]);
+  });
+
   it('loaded again once the person is signed in → signs in again', async () => {
     const world = await aWorld({ clients: [{ ...WEB, consent: 'Skip' }] });
     const browser = world.browser();
