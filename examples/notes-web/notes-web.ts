@@ -83,7 +83,8 @@ function failures(action: string): ErrorRequestHandler {
       response.status(400).send(problemPage(error.message, action));
     } else {
       logLine(error);
-      response.status(502).send(failurePage('A server that this page needs gave no answer of use.'));
+      const remedy = 'Do grantry (npm start) and the notes API (npm run notes-api) run?';
+      response.status(502).send(failurePage(`A server that this page needs gave no answer of use. ${remedy}`));
     }
   };
 }
