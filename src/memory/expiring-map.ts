@@ -39,12 +39,12 @@ export class ExpiringMap<Value> {
 
   /** The value, unless the entry has expired, which it has from `expiresAt` on. */
   get(key: string): Value | undefined {
-    return this.#living(key)?.value;
+    return this.#unexpired(key)?.value;
   }
 
   /** When an unexpired entry expires, in epoch milliseconds. */
   expiryOf(key: string): number | undefined {
-    return this.#living(key)?.expiresAt;
+    return this.#unexpired(key)?.expiresAt;
   }
 
   /**
@@ -91,7 +91,7 @@ export class ExpiringMap<Value> {
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
 
-  #living(key: string): Entry<Value> | undefined {
+  #unexpired(key: string): Entry<Value> | undefined {
     const entry = this.#entries.get(key);
     return entry !== undefined && entry.expiresAt > this.#clock.now() ? entry : undefined;
   }

@@ -84,8 +84,8 @@ export class MemoryGrants implements GrantStore {
       const session = this.#sessions.get(login.sessionId);
       if (session?.session.subject !== subject) return { outcome: 'signed_out' };
       const { sid, offline, namespace, mac } = login;
-      const noted = { clientUid, grantId, offline, namespace, mac };
-      const leaving = this.#logins.note({ subject, sid }, noted, session.endsAt);
+      const recorded = { clientUid, grantId, offline, namespace, mac };
+      const leaving = this.#logins.note({ subject, sid }, recorded, session.endsAt);
       if (leaving?.offline === false && this.#end(leaving.grantId)) forgotten = leaving.grantId;
     }
     const now = this.#clock.now();
@@ -135,9 +135,9 @@ export class MemoryGrants implements GrantStore {
   async noteRetryElsewhere(retry: RetryElsewhere): Promise<Alert | undefined> {
     const record = this.#records.get(retry.grantId);
     if (record === undefined || record.revoked || !isRedeemed(record)) return undefined;
-    const noted = withRetryElsewhere(record, retry, this.#clock.now());
-    this.#keep(noted.record);
-    return noted.alert;
+    const recorded = withRetryElsewhere(record, retry, this.#clock.now());
+    this.#keep(recorded.record);
+    return recorded.alert;
   }
 
   async subjectOf(grantId: string): Promise<string | undefined> {

@@ -31,7 +31,7 @@ export class MemoryInteractions implements InteractionStore {
   async create(interaction: Omit<Interaction, 'decision' | 'decisionMac'>, lifetime: number): Promise<void> {
     const { sessionId } = interaction;
     const opened = { interaction: { ...interaction, decision: undefined }, endsAt: this.#clock.now() + lifetime };
-    const open = this.#living(sessionId).filter(({ takenBy }) => takenBy === undefined);
+    const open = this.#unexpired(sessionId).filter(({ takenBy }) => takenBy === undefined);
     this.#keep(sessionId, [...open, opened].slice(-OPEN_INTERACTIONS_PER_SESSION));
   }
 
@@ -58,7 +58,7 @@ export class MemoryInteractions implements InteractionStore {
     sessionId: string,
     { attemptId, after }: TakeAttempt,
   ): Promise<Interaction | undefined> {
-    const record = this.#living(sessionId).find(({ interaction }) => interaction.interactionId === interactionId);
+    const record = this.#unexpired(sessionId).find(({ interaction }) => interaction.interactionId === interactionId);
     if (record?.interaction.decision === undefined) return undefined;
     const { takenBy = attemptId } = record;
     if (takenBy !== attemptId && !after.includes(takenBy)) return undefined;
@@ -67,7 +67,7 @@ export class MemoryInteractions implements InteractionStore {
   }
 
   #find(interactionId: string, sessionId: string): InteractionRecord | undefined {
-    return this.#living(sessionId).find(
+    return this.#unexpired(sessionId).find(
       ({ interaction, takenBy }) => interaction.interactionId === interactionId && takenBy === undefined,
     );
   }
@@ -75,11 +75,11 @@ export class MemoryInteractions implements InteractionStore {
   #replace(sessionId: string, former: InteractionRecord, next: InteractionRecord): void {
     this.#keep(
       sessionId,
-      this.#living(sessionId).map((record) => (record === former ? next : record)),
+      this.#unexpired(sessionId).map((record) => (record === former ? next : record)),
     );
   }
 
-  #living(sessionId: string): readonly InteractionRecord[] {
+  #unexpired(sessionId: string): readonly InteractionRecord[] {
     const now = this.#clock.now();
     return (this.#bySession.get(sessionId) ?? []).filter(({ endsAt }) => endsAt > now);
   }

@@ -1,4 +1,4 @@
-// The logins that sessions have noted, and the logouts that ended sessions owe, over Maps.
+// The logins that sessions recorded, and the pending logouts of ended sessions, over Maps.
 
 import {
   type Login,
@@ -11,22 +11,22 @@ import type { Clock } from '../oauth/ports/ports.ts';
 import { shardOfPerson } from '../oauth/values/shard.ts';
 import type { ExpiringMap } from './expiring-map.ts';
 
-/** A login as noted: a grant of a client. */
-interface NotedLogin extends Pick<Login, 'offline' | 'namespace' | 'mac'> {
+/** A recorded login: a grant of a client. */
+interface RecordedLogin extends Pick<Login, 'offline' | 'namespace' | 'mac'> {
   readonly clientUid: string;
   readonly grantId: string;
 }
 
 /** The logins of one session, the oldest first. */
-export interface NotedLogins {
+export interface SessionLogins {
   readonly subject: string;
   readonly sid: string;
-  readonly logins: readonly NotedLogin[];
+  readonly logins: readonly RecordedLogin[];
 }
 
-/** An owed logout, from when it can be taken, and how often it was. */
-export interface OwedRecord {
-  readonly owed: PendingLogout;
+/** A pending logout, from when it can be taken, and how often it was. */
+export interface PendingRecord {
+  readonly logout: PendingLogout;
   readonly due: number;
   readonly tries: number;
 }
@@ -34,67 +34,69 @@ export interface OwedRecord {
 /** The dependencies of {@link MemoryLogins}. */
 interface MemoryLoginsParts {
   readonly clock: Clock;
-  readonly noted: ExpiringMap<NotedLogins>;
-  readonly owed: ExpiringMap<OwedRecord>;
+  readonly recorded: ExpiringMap<SessionLogins>;
+  readonly pending: ExpiringMap<PendingRecord>;
 }
 
 /** {@link LogoutStore} in this process, and the logins that its entries come from. */
 export class MemoryLogins implements LogoutStore {
   readonly #clock: Clock;
-  readonly #noted: ExpiringMap<NotedLogins>;
-  readonly #owed: ExpiringMap<OwedRecord>;
+  readonly #recorded: ExpiringMap<SessionLogins>;
+  readonly #pending: ExpiringMap<PendingRecord>;
 
-  constructor({ clock, noted, owed }: MemoryLoginsParts) {
+  constructor({ clock, recorded, pending }: MemoryLoginsParts) {
     this.#clock = clock;
-    this.#noted = noted;
-    this.#owed = owed;
+    this.#recorded = recorded;
+    this.#pending = pending;
   }
 
-  /** Notes a login of a session until the session's absolute end. @returns the one that makes room for it */
+  /** Records a login of a session until the session's absolute end. @returns the one that makes room for it */
   note(
-    { subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>,
-    login: NotedLogin,
+    { subject, sid }: Pick<SessionLogins, 'subject' | 'sid'>,
+    login: RecordedLogin,
     endsAt: number,
-  ): NotedLogin | undefined {
+  ): RecordedLogin | undefined {
     const key = keyOf(subject, sid);
-    const logins = [...(this.#noted.get(key)?.logins ?? []), login];
+    const logins = [...(this.#recorded.get(key)?.logins ?? []), login];
     const leaving = logins.length > RECORDED_LOGINS ? oldestOfMost(logins) : undefined;
     const kept = logins.filter((each) => each !== leaving);
-    this.#noted.set(key, { subject, sid, logins: kept }, endsAt);
+    this.#recorded.set(key, { subject, sid, logins: kept }, endsAt);
     return leaving;
   }
 
-  /** Keeps what a session has noted until the end of its successor. */
-  keep({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>, endsAt: number): void {
+  /** Keeps the recorded logins of a session until the end of its successor. */
+  keep({ subject, sid }: Pick<SessionLogins, 'subject' | 'sid'>, endsAt: number): void {
     const key = keyOf(subject, sid);
-    const noted = this.#noted.get(key);
-    if (noted !== undefined) this.#noted.set(key, noted, endsAt);
+    const recorded = this.#recorded.get(key);
+    if (recorded !== undefined) this.#recorded.set(key, recorded, endsAt);
   }
 
-  /** The session with this `sid` has ended: what it has noted is owed. @returns what is owed by it */
-  end({ subject, sid }: Pick<NotedLogins, 'subject' | 'sid'>): readonly PendingLogout[] {
+  /** The session with this `sid` has ended: the logouts of its logins are pending. @returns these logouts */
+  end({ subject, sid }: Pick<SessionLogins, 'subject' | 'sid'>): readonly PendingLogout[] {
     const key = keyOf(subject, sid);
-    const noted = this.#noted.get(key);
-    if (noted === undefined) return [];
-    this.#noted.delete(key);
-    const owed = owedBy(noted, this.#clock.now());
-    for (const each of owed) this.#keep({ owed: each, due: 0, tries: 0 });
-    return owed;
+    const recorded = this.#recorded.get(key);
+    if (recorded === undefined) return [];
+    this.#recorded.delete(key);
+    const logouts = pendingOf(recorded, this.#clock.now());
+    for (const each of logouts) this.#keep({ logout: each, due: 0, tries: 0 });
+    return logouts;
   }
 
   /** All sessions of the person have ended. */
   endAll(subject: string): void {
-    for (const noted of this.#noted.valuesWhere((each) => each.subject === subject)) this.end(noted);
+    for (const recorded of this.#recorded.valuesWhere((each) => each.subject === subject)) this.end(recorded);
   }
 
   async list(shard: string, limit = 100): Promise<readonly PendingLogout[]> {
     const now = this.#clock.now();
-    const records = this.#owed.valuesWhere(({ owed, due }) => due <= now && shardOfPerson(owed.subject) === shard);
-    return records.slice(0, limit).map(({ owed }) => owed);
+    const records = this.#pending.valuesWhere(
+      ({ logout, due }) => due <= now && shardOfPerson(logout.subject) === shard,
+    );
+    return records.slice(0, limit).map(({ logout }) => logout);
   }
 
   async take(name: LogoutName, lease: number): Promise<number | undefined> {
-    const record = this.#owed.get(fieldOf(name));
+    const record = this.#pending.get(fieldOf(name));
     const now = this.#clock.now();
     if (record === undefined || record.due > now) return undefined;
     this.#keep({ ...record, due: now + lease, tries: record.tries + 1 });
@@ -102,33 +104,33 @@ export class MemoryLogins implements LogoutStore {
   }
 
   async postpone(name: LogoutName, pause: number): Promise<void> {
-    const record = this.#owed.get(fieldOf(name));
+    const record = this.#pending.get(fieldOf(name));
     if (record === undefined) return;
     this.#keep({ ...record, due: this.#clock.now() + pause });
   }
 
-  #keep(record: OwedRecord): void {
-    this.#owed.set(fieldOf(record.owed), record, Number.POSITIVE_INFINITY);
+  #keep(record: PendingRecord): void {
+    this.#pending.set(fieldOf(record.logout), record, Number.POSITIVE_INFINITY);
   }
 
-  async acknowledge(owed: LogoutName): Promise<boolean> {
-    return this.#owed.delete(fieldOf(owed));
+  async acknowledge(name: LogoutName): Promise<boolean> {
+    return this.#pending.delete(fieldOf(name));
   }
 }
 
 /** The oldest login of the client with the most, among those of the namespace with the most. */
-function oldestOfMost(logins: readonly NotedLogin[]): NotedLogin | undefined {
+function oldestOfMost(logins: readonly RecordedLogin[]): RecordedLogin | undefined {
   const ofNamespace = largest(Map.groupBy(logins, ({ namespace }) => namespace));
   return largest(Map.groupBy(ofNamespace, ({ clientUid }) => clientUid))[0];
 }
 
 /** The first of the largest groups. */
-function largest(groups: ReadonlyMap<string, readonly NotedLogin[]>): readonly NotedLogin[] {
+function largest(groups: ReadonlyMap<string, readonly RecordedLogin[]>): readonly RecordedLogin[] {
   return [...groups.values()].reduce((most, group) => (group.length > most.length ? group : most), []);
 }
 
 /** One entry for each client, with the grants that do not survive. */
-function owedBy({ subject, sid, logins }: NotedLogins, since: number): readonly PendingLogout[] {
+function pendingOf({ subject, sid, logins }: SessionLogins, since: number): readonly PendingLogout[] {
   return [...Map.groupBy(logins, ({ clientUid }) => clientUid)].map(([clientUid, own]) => {
     const grantIds = own.filter(({ offline }) => !offline).map(({ grantId }) => grantId);
     const mac = own.at(-1)?.mac;

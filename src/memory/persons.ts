@@ -37,7 +37,7 @@ export class MemoryPersons implements PersonStore {
   async seal(stamped: AssertedRecord, mac: string): Promise<void> {
     const { subject } = stamped;
     const next = this.#persons.get(subject)?.next;
-    // Two sign-ins may be noted in one millisecond.
+    // Two sign-ins may be recorded in one millisecond.
     if (next === undefined || !isDeepStrictEqual(next.record, stamped)) return;
     const sealed = { ...next, record: { ...next.record, mac } };
     this.#persons.set(subject, { sealed, next: undefined }, next.expiresAt);

@@ -85,8 +85,8 @@ export class MemorySessions implements SessionStore {
 
   async list(subject: string, most = Number.POSITIVE_INFINITY): Promise<readonly Session[]> {
     const records = this.#sessions.valuesWhere((record) => record.session.subject === subject);
-    const living = records.filter((record) => this.#isAlive(record));
-    const longest = living.toSorted((one, other) => other.endsAt - one.endsAt).slice(0, most);
+    const active = records.filter((record) => this.#isAlive(record));
+    const longest = active.toSorted((one, other) => other.endsAt - one.endsAt).slice(0, most);
     return longest.map(({ session }) => session);
   }
 

@@ -57,7 +57,7 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
   const records = map<GrantRecord>('grants');
   const watermarks = new MemoryWatermarks({ clock, times: map('watermarks') });
   const sessions = map<SessionRecord>('sessions');
-  const logins = new MemoryLogins({ clock, noted: map('logouts'), owed: map('logouts') });
+  const logins = new MemoryLogins({ clock, recorded: map('logouts'), pending: map('logouts') });
   const consents = new MemoryConsents({ clock, consents: map('consents') });
   const uses = new MemoryUses({ clock, uses: map('uses', 'forget-oldest') });
   const users = new MemoryUsers({ clock, users: map('users'), sessions, logins, consents, uses, watermarks });

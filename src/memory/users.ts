@@ -1,4 +1,4 @@
-// The user store over a Map: the noted credentials of the local users. An entry never expires: a user who is absent for
+// The user store over a Map: the recorded credentials of the local users. An entry never expires: a user who is absent for
 // an hour is ended by `recordAbsence`, which removes the entry.
 
 import { type RecordedUser, type Session, USER_ABSENCE, type UserStore } from '../oauth/ports/login-stores.ts';
@@ -9,7 +9,7 @@ import type { MemoryLogins } from './logins.ts';
 import type { MemoryUses } from './uses.ts';
 import type { MemoryWatermarks } from './watermarks.ts';
 
-/** A noted user; `absentSince` in epoch milliseconds. */
+/** A recorded user; `absentSince` in epoch milliseconds. */
 interface UserRecord {
   readonly subject: string;
   readonly credential: string;
@@ -72,11 +72,11 @@ export class MemoryUsers implements UserStore {
     return 'ended';
   }
 
-  /** The credential that counts: the noted one, or the given one, which is noted then. */
+  /** The credential that applies: the recorded one, or the given one, which is recorded then. */
   noteIfNew(subject: string, credential: string): string {
-    const noted = this.#parts.users.get(subject)?.credential;
-    if (noted === undefined) this.#note({ subject, credential, absentSince: undefined });
-    return noted ?? credential;
+    const recorded = this.#parts.users.get(subject)?.credential;
+    if (recorded === undefined) this.#note({ subject, credential, absentSince: undefined });
+    return recorded ?? credential;
   }
 
   #note(record: UserRecord): void {

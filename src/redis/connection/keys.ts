@@ -152,7 +152,7 @@ export class RedisKeys {
     return this.#digestKey('sessionsOfUser', subject);
   }
 
-  /** What the sessions of the person have noted. */
+  /** The recorded logins of the sessions of the person. */
   loginsOfUser(subject: string): string {
     return this.#digestKey('loginsOfUser', subject);
   }

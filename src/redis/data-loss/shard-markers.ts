@@ -69,7 +69,7 @@ type InspectReply = readonly [now: string, history: string, hasFile: string, val
 /** Shards that one script inspected together, and so on one server. */
 export type ShardGroup = readonly ObservedShard[];
 
-/** Writes only to the server that was inspected: where another one answers by now, a write fails as if Redis were away. */
+/** Writes only to the server that was inspected: where another one answers by now, a write fails as if Redis were unavailable. */
 export class ShardMarkers {
   /** The shards that one script may inspect together. */
   readonly groups: readonly (readonly string[])[];

@@ -61,7 +61,7 @@ export class StartChecks {
     const answers = (await this.#connection.info()).filter(({ server }) => !this.#checked.has(server));
     for (const { server } of answers) this.#checked.add(server);
     const found = await Promise.all(
-      answers.map(async (info) => judgeServer({ ...info, isOpen: await this.#isOpen(info) }, this.#expected)),
+      answers.map(async (info) => validateServer({ ...info, isOpen: await this.#isOpen(info) }, this.#expected)),
     );
     this.#findings.push(...found.flat());
     return found.flat();
@@ -81,7 +81,7 @@ interface ObservedServer extends ServerInfo {
 }
 
 /** The findings about one server. @param observed its INFO, and whether it serves clients without a password */
-export function judgeServer(
+export function validateServer(
   { server, text, isOpen }: ObservedServer,
   expected: RedisExpectation,
 ): readonly RedisFinding[] {

@@ -84,7 +84,7 @@ export class AlertOutbox {
   }
 
   /**
-   * Hands an alert whose audit line is written to the webhook, where there is one. Idempotent. The replay does the same once Redis is back, and
+   * Hands an alert whose audit line is written to the webhook, where there is one. Idempotent. The replay does the same once Redis recovers, and
    * after a fail-over, so that a lost alert causes no second line.
    */
   async forward(alert: Alert, hasWebhook: boolean): Promise<void> {

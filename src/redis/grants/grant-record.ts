@@ -96,9 +96,9 @@ local function narrow(access)
   else
     put_all(allowed, access.allowedScopes)
   end
-  local living = common(list('o'), allowed)
-  local asked = access.scope or living
-  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local effective = common(list('o'), allowed)
+  local asked = access.scope or effective
+  if #common(asked, put_all({}, effective)) < #asked then return 'scope_exceeded' end
   local issuer = access.issuer
   local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do

@@ -135,7 +135,7 @@ export class RedisGrants implements GrantStore {
     return { outcome, forgotten, others };
   }
 
-  /** Ends the grant of a login that is noted no more. @param id without its shard, empty for none @returns the grant if it lived */
+  /** Ends the grant of a login that is no longer recorded. @param id without its shard, empty for none @returns the grant if it was active */
   async #ended(shard: string, id: string): Promise<string | undefined> {
     const grantId = `${shard}.${id}`;
     return id !== '' && (await this.#end(grantId)) ? grantId : undefined;
@@ -293,7 +293,7 @@ type IssueOutcome = IssueAnswer['outcome'];
 /** What the script that issues replies. */
 interface IssueReply {
   readonly outcome: IssueOutcome | 'full';
-  /** The grant of a login that is noted no more, without its shard; empty for none. */
+  /** The grant of a login that is no longer recorded, without its shard; empty for none. */
   readonly forgotten: string;
   /** Where it is `full` the ids in the index, else those of the evicted grants. */
   readonly others: readonly string[];

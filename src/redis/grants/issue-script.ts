@@ -18,7 +18,7 @@ const OWN_KEYS = 8;
  */
 const MAKE_ROOM = `
 local function make_room()
-  local codes, revoked, living, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
+  local codes, revoked, active, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
   for at = ${OWN_KEYS + 1}, #KEYS do
     local key = KEYS[at]
     local id = string.sub(key, -43)
@@ -28,7 +28,7 @@ local function make_room()
       if not born or now >= born + kept * 1000 then redis.call('ZREM', KEYS[2], id)
       elseif not generation then codes[#codes + 1] = key
       elseif is_revoked then revoked[#revoked + 1] = key
-      else living[#living + 1] = key end
+      else active[#active + 1] = key end
     end
   end
   local evicted = {}
@@ -41,9 +41,9 @@ local function make_room()
     end
   end
   remove(codes, #codes + unknown + 1 - ${KEPT_CODES}, true)
-  local over = #revoked + #living - ${KEPT_GRANTS}
+  local over = #revoked + #active - ${KEPT_GRANTS}
   remove(revoked, over, false)
-  remove(living, over - #revoked, true)
+  remove(active, over - #revoked, true)
   return evicted
 end
 `;

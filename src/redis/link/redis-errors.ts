@@ -1,4 +1,4 @@
-// Why Redis did not run a request: separates a Redis that is away or unfit from faults of grantry itself.
+// Why Redis did not run a request: separates a Redis that is unavailable or unfit from faults of grantry itself.
 
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 

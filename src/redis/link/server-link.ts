@@ -50,7 +50,7 @@ export class ServerLink {
     this.#redis = connect(true);
     this.#serverClock = this.#clockOf(this.#redis);
     const lease = () => {
-      // The shared connection may be lost by the time of the lease: until it is back, the primary is not known.
+      // The shared connection may be lost by the time of the lease: until it is connected again, the primary is not known.
       this.#requireShared();
       return connect(false);
     };

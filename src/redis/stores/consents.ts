@@ -10,8 +10,8 @@ import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { joined, split } from './spaced-list.ts';
 
-const LIVING = `${CLOCK}
-local function living(json)
+const ACTIVE = `${CLOCK}
+local function is_active(json)
   local consent = json and cjson.decode(json)
   return consent and now < consent.endsAt and consent or nil
 end
@@ -20,20 +20,20 @@ end
 const READ: Script = {
   name: 'consentRead',
   keys: 1,
-  lua: `${LIVING}
+  lua: `${ACTIVE}
 local json = redis.call('HGET', KEYS[1], ARGV[2])
-return living(json) and json
+return is_active(json) and json
 `,
 };
 
 const LIST: Script = {
   name: 'consentList',
   keys: 1,
-  lua: `${LIVING}
+  lua: `${ACTIVE}
 local all = redis.call('HGETALL', KEYS[1])
 local found = {}
 for at = 1, #all, 2 do
-  if living(all[at + 1]) then
+  if is_active(all[at + 1]) then
     found[#found + 1] = all[at]
     found[#found + 1] = all[at + 1]
   end
@@ -46,7 +46,7 @@ return found
 const GIVE: Script = {
   name: 'consentGive',
   keys: 1,
-  lua: `${LIVING}
+  lua: `${ACTIVE}
 local function union(before, added)
   local all, seen = {}, {}
   for each in string.gmatch((before or '') .. ' ' .. added, '[^ ]+') do
@@ -57,7 +57,7 @@ local function union(before, added)
   end
   return table.concat(all, ' ')
 end
-local before = living(redis.call('HGET', KEYS[1], ARGV[2]))
+local before = is_active(redis.call('HGET', KEYS[1], ARGV[2]))
 local access = before and before.access or {}
 for at = 4, #ARGV, 2 do access[ARGV[at]] = union(access[ARGV[at]], ARGV[at + 1]) end
 local ends = now + ARGV[3]
@@ -65,7 +65,7 @@ local consent = string.format('{"access":%s,"endsAt":%.0f,"givenAt":%.0f}', cjso
 redis.call('HSET', KEYS[1], ARGV[2], consent)
 local last, all = ends, redis.call('HGETALL', KEYS[1])
 for at = 1, #all, 2 do
-  local consent = living(all[at + 1])
+  local consent = is_active(all[at + 1])
   if consent then last = math.max(last, consent.endsAt) else redis.call('HDEL', KEYS[1], all[at]) end
 end
 expire(KEYS[1], last)

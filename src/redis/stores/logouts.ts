@@ -1,6 +1,6 @@
-// The logins that sessions have noted, and the logouts that ended sessions owe, both in the shard of the person. Of a
+// The logins that sessions recorded, and the pending logouts of ended sessions, both in the shard of the person. Of a
 // person there is one hash by `sid`: the absolute end of the session, a blank, and as JSON its logins, the oldest first.
-// Of a shard there is one hash by `sid`, dot and client uid: what is owed, as JSON.
+// Of a shard there is one hash by `sid`, dot and client uid: the pending logout, as JSON.
 
 import {
   type LogoutName,
@@ -18,7 +18,7 @@ import { split } from './spaced-list.ts';
  * `MemoryLogins.note` does, and `keep_logins(key, sid, ends)` gives them another end. Both need `CLOCK`.
  */
 export const NOTING = `
-local function keep_noted(key, sid, ends, json)
+local function keep_recorded(key, sid, ends, json)
   redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
   if redis.call('PTTL', key) < ends - now then expire(key, ends) end
 end
@@ -32,8 +32,8 @@ local function oldest_of_most(logins, field)
   return most
 end
 local function note_login(key, sid, ends, login)
-  local noted = redis.call('HGET', key, sid)
-  local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
+  local recorded = redis.call('HGET', key, sid)
+  local logins = recorded and cjson.decode(string.match(recorded, ' (.*)')) or {}
   logins[#logins + 1] = login
   local leaving
   if #logins > ${RECORDED_LOGINS} then
@@ -43,12 +43,12 @@ local function note_login(key, sid, ends, login)
     end
     leaving = table.remove(logins, places[oldest_of_most(own, 1)])
   end
-  keep_noted(key, sid, ends, cjson.encode(logins))
+  keep_recorded(key, sid, ends, cjson.encode(logins))
   return leaving
 end
 local function keep_logins(key, sid, ends)
-  local noted = redis.call('HGET', key, sid)
-  if noted then keep_noted(key, sid, ends, string.match(noted, ' (.*)')) end
+  local recorded = redis.call('HGET', key, sid)
+  if recorded then keep_recorded(key, sid, ends, string.match(recorded, ' (.*)')) end
 end
 -- Those of sessions that have expired.
 local function forget_logins(key)
@@ -60,15 +60,15 @@ end
 `;
 
 /**
- * Lua: `owe(logins, logouts, subject, sid)` makes of the logins of a session what is owed, as JSON each; `owe_all` of
+ * Lua: `owe(logins, logouts, subject, sid)` makes of the logins of a session pending logouts, as JSON each; `owe_all` of
  * all sessions of the person whose newest login was at or before `latest`. Both need `CLOCK`.
  */
 export const OWING = `
 local function owe(logins, logouts, subject, sid, latest)
-  local noted = redis.call('HGET', logins, sid)
-  if not noted then return {} end
-  local clients, grants, macs, owed = {}, {}, {}, {}
-  local all = cjson.decode(string.match(noted, ' (.*)'))
+  local recorded = redis.call('HGET', logins, sid)
+  if not recorded then return {} end
+  local clients, grants, macs, pending = {}, {}, {}, {}
+  local all = cjson.decode(string.match(recorded, ' (.*)'))
   if latest and all[#all][5] > latest then return {} end
   for _, login in ipairs(all) do
     local uid, grant, survives, mac = unpack(login)
@@ -85,9 +85,9 @@ local function owe(logins, logouts, subject, sid, latest)
       clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
     })
     redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
-    owed[#owed + 1] = logout
+    pending[#pending + 1] = logout
   end
-  return owed
+  return pending
 end
 local function owe_all(logins, logouts, subject, latest)
   for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
@@ -95,22 +95,22 @@ end
 `;
 
 /** A record of the hash; `grants` holds digests without their shard, separated by blanks. */
-interface OwedRecord extends Pick<PendingLogout, 'clientUid' | 'subject' | 'sid' | 'since'> {
+interface PendingRecord extends Pick<PendingLogout, 'clientUid' | 'subject' | 'sid' | 'since'> {
   readonly grants: string;
   /** Empty for none. */
   readonly mac: string;
 }
 
-/** What a script says is owed. */
-export function owedIn(json: string): PendingLogout {
-  return owedOf(JSON.parse(json) as OwedRecord);
+/** The pending logout in the reply of a script. */
+export function pendingIn(json: string): PendingLogout {
+  return pendingOf(JSON.parse(json) as PendingRecord);
 }
 
-function owedOf({ clientUid, subject, sid, since, grants, mac }: OwedRecord): PendingLogout {
+function pendingOf({ clientUid, subject, sid, since, grants, mac }: PendingRecord): PendingLogout {
   const shard = shardOfPerson(subject);
   const grantIds = split(grants).map((id) => `${shard}.${id}`);
-  const owed = { clientUid, subject, sid, grantIds, since };
-  return mac === '' ? owed : { ...owed, mac };
+  const logout = { clientUid, subject, sid, grantIds, since };
+  return mac === '' ? logout : { ...logout, mac };
 }
 
 /** {@link LogoutStore} in Redis. A record that no version of grantry can have written is none. */
@@ -119,6 +119,6 @@ export function redisLogouts({ connection, keys }: StoreParts): LogoutStore {
     connection,
     keyOf: (shard) => keys.logouts(shard),
     placeOf: ({ clientUid, subject, sid }) => ({ shard: shardOfPerson(subject), name: `${sid}.${clientUid}` }),
-    entryOf: ({ record }) => record && owedOf(record as unknown as OwedRecord),
+    entryOf: ({ record }) => record && pendingOf(record as unknown as PendingRecord),
   });
 }

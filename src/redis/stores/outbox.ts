@@ -67,7 +67,7 @@ const POSTPONE: Script = {
 };
 
 /** KEYS outbox; ARGV offset, name. */
-const SETTLE: Script = { name: 'outboxSettle', keys: 1, lua: "return redis.call('HDEL', KEYS[1], ARGV[2])" };
+const ACKNOWLEDGE: Script = { name: 'outboxSettle', keys: 1, lua: "return redis.call('HDEL', KEYS[1], ARGV[2])" };
 
 /** Where a record is: the field of a shard's hash. */
 export interface Place {
@@ -125,7 +125,7 @@ export class RedisOutbox<Entry extends Name, Name = Entry> implements Outbox<Ent
   }
 
   async acknowledge(entry: Name): Promise<boolean> {
-    return (await this.#run(SETTLE, entry)) === 1;
+    return (await this.#run(ACKNOWLEDGE, entry)) === 1;
   }
 
   #entryOf(listed: Listed): Entry | undefined {

@@ -1,4 +1,4 @@
-// The person store in Redis: one hash per person, in the shard of the person. The fields: `v` what the provider vouched for
+// The person store in Redis: one hash per person, in the shard of the person. The fields: `v` what the provider asserted
 // as JSON, `t` when, `e` the end of the record, `c` its MAC. A record that waits for its MAC is in `nv`, `nt` and `ne`.
 
 import type { AssertedRecord, NewAssertedRecord, PersonStore } from '../../oauth/ports/person-store.ts';
@@ -20,7 +20,7 @@ return time
 `,
 };
 
-/** ARGV offset, record, time, MAC. Two sign-ins may be noted in one millisecond: the record counts too. */
+/** ARGV offset, record, time, MAC. Two sign-ins may be recorded in one millisecond: the record is compared too. */
 const SEAL: Script = {
   name: 'personSeal',
   keys: 1,

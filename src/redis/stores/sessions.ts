@@ -12,24 +12,24 @@ import type { StoreParts } from '../connection/store-parts.ts';
 import { OUT_OF_MEMORY } from '../scripts/out-of-memory.ts';
 import type { Action, Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
-import { NOTING, OWING, owedIn } from './logouts.ts';
-import { NOTED_CREDENTIAL } from './users.ts';
+import { NOTING, OWING, pendingIn } from './logouts.ts';
+import { RECORDED_CREDENTIAL } from './users.ts';
 
 /**
  * KEYS session, the person's sessions, the shard's users, the person's logins, the session that it succeeds, or itself;
  * ARGV offset, session id, session, subject, absolute and idle lifetime, credential or an empty text, the `sid`, then of
  * the session that it succeeds id and `sid`. Replies with the time of the sign-in and the `sid`, or with nothing where
- * another credential is noted.
+ * another credential is recorded.
  */
 const CREATE: Script = {
   name: 'sessionCreate',
   keys: 5,
-  lua: `${CLOCK}${NOTED_CREDENTIAL}${NOTING}
+  lua: `${CLOCK}${RECORDED_CREDENTIAL}${NOTING}
 local credential = ARGV[7]
 if credential ~= '' then
-  local noted = noted_credential(KEYS[3], ARGV[4])
-  if noted and noted ~= credential then return false end
-  if not noted then redis.call('HSET', KEYS[3], ARGV[4], credential) end
+  local recorded = recorded_credential(KEYS[3], ARGV[4])
+  if recorded and recorded ~= credential then return false end
+  if not recorded then redis.call('HSET', KEYS[3], ARGV[4], credential) end
 end
 local ends = now + ARGV[5]
 local idle = math.min(now + ARGV[6], ends)
@@ -54,7 +54,7 @@ return { time, sid }
 };
 
 /** KEYS session, the person's sessions, the user watermark; ARGV offset, session id. */
-const LIVING = `${CLOCK}
+const ACTIVE = `${CLOCK}
 local session, born, ends, idle, sid, mac = unpack(redis.call('HMGET', KEYS[1], 'v', 'b', 'e', 'u', 'i', 'c'))
 if not session or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return false end
 if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false end
@@ -64,7 +64,7 @@ if tonumber(born) <= tonumber(redis.call('GET', KEYS[3]) or 0) then return false
 const USE: Script = {
   name: 'sessionUse',
   keys: 3,
-  lua: `${LIVING}${OUT_OF_MEMORY}
+  lua: `${ACTIVE}${OUT_OF_MEMORY}
 local renewed = math.min(now + cjson.decode(session).idleLifetime, ends)
 local written = redis.pcall('HSET', KEYS[1], 'u', renewed)
 if type(written) == 'number' then
@@ -76,7 +76,7 @@ return { session, born, sid, mac or '' }
 `,
 };
 
-const READ: Script = { name: 'sessionLook', keys: 3, lua: `${LIVING}return { session, born, sid, mac or '' }` };
+const READ: Script = { name: 'sessionLook', keys: 3, lua: `${ACTIVE}return { session, born, sid, mac or '' }` };
 
 /** ARGV offset, MAC. */
 const SEAL: Script = {
@@ -90,7 +90,7 @@ const PERSON: Script = { name: 'sessionPerson', keys: 1, lua: "return redis.call
 
 /**
  * KEYS session, the person's sessions and logins, the shard's logouts; ARGV offset, session id, subject, and the `sid`, or
- * an empty text: that of the session. Replies with what is owed.
+ * an empty text: that of the session. Replies with the pending logouts.
  */
 const END: Script = {
   name: 'sessionEnd',
@@ -185,7 +185,7 @@ export class RedisSessions implements SessionStore {
   async end(session: Pick<Session, 'sessionId' | 'subject' | 'sid'>): Promise<readonly PendingLogout[]> {
     const ending = this.#ending(session);
     try {
-      return ((await this.#connection.run(ending)) as string[]).map(owedIn);
+      return ((await this.#connection.run(ending)) as string[]).map(pendingIn);
     } finally {
       // Also when no answer came.
       this.#connection.recordForReplay(ending);

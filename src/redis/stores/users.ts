@@ -1,4 +1,4 @@
-// The user store in Redis: one hash per shard with a field per local user of the shard. The value is the noted
+// The user store in Redis: one hash per shard with a field per local user of the shard. The value is the recorded
 // credential, followed by a blank and the time since when the user is absent, if it is. The scripts end in one action
 // what the person holds: everything of a person is in the same shard.
 
@@ -13,11 +13,11 @@ import { CLOCK } from '../scripts/script-clock.ts';
 import { OWING } from './logouts.ts';
 import { RAISING } from './watermarks.ts';
 
-/** Lua: `noted_credential(key, subject)`: the noted credential, or nil, and the time since when the user is absent. */
-export const NOTED_CREDENTIAL = `
-local function noted_credential(key, subject)
-  local noted = redis.call('HGET', key, subject)
-  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
+/** Lua: `recorded_credential(key, subject)`: the recorded credential, or nil, and the time since when the user is absent. */
+export const RECORDED_CREDENTIAL = `
+local function recorded_credential(key, subject)
+  local recorded = redis.call('HGET', key, subject)
+  if recorded then return string.match(recorded, '^([^ ]*) ?(%d*)$') end
 end
 `;
 
@@ -26,7 +26,7 @@ end
  * now, ends all sessions (KEYS[4]), which owes the logouts of the person's logins (KEYS[6], KEYS[7]), and withdraws the
  * consents (KEYS[5]) and forgets the uses (KEYS[8]) where that is wanted; its value is a reply.
  */
-const ENDING = `${CLOCK}${RAISING}${NOTED_CREDENTIAL}${OWING}
+const ENDING = `${CLOCK}${RAISING}${RECORDED_CREDENTIAL}${OWING}
 local time = string.format('%.0f', now)
 local function end_all(withdraws)
   raise(KEYS[2], time)
@@ -36,17 +36,17 @@ local function end_all(withdraws)
   if withdraws then redis.call('DEL', KEYS[5], KEYS[8]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end
-local credential, since = noted_credential(KEYS[1], ARGV[2])
+local credential, since = recorded_credential(KEYS[1], ARGV[2])
 local is_absent = credential and since ~= ''
 local is_long_absent = is_absent and now - since >= ${USER_ABSENCE}
 `;
 
 /**
  * KEYS the shard's users, user watermark, upper bound, the person's sessions, consents and logins, the shard's logouts, the
- * person's uses; ARGV offset, subject, credential, the expected noted one. Replies with the outcome, and of an end with its time and `1` if it withdrew the
+ * person's uses; ARGV offset, subject, credential, the expected recorded one. Replies with the outcome, and of an end with its time and `1` if it withdrew the
  * consents.
  */
-const SETTLE: Script = {
+const ACKNOWLEDGE: Script = {
   name: 'userSettle',
   keys: 8,
   allowsOom: true,
@@ -59,8 +59,8 @@ return end_all(is_absent)
 `,
 };
 
-/** KEYS as {@link SETTLE}; ARGV offset, subject. Replies as it. */
-const SETTLE_ABSENT: Script = {
+/** KEYS as {@link ACKNOWLEDGE}; ARGV offset, subject. Replies as it. */
+const ACKNOWLEDGE_ABSENT: Script = {
   name: 'userSettleAbsent',
   keys: 8,
   allowsOom: true,
@@ -75,7 +75,7 @@ return end_all(true)
 
 /**
  * KEYS user watermark, upper bound, the person's consents and logins, the shard's logouts; ARGV offset, the time of an end,
- * `1` if it withdrew the consents, subject. For replay: a consent that was given later stays, and a later login. The next comparison restores what was noted.
+ * `1` if it withdrew the consents, subject. For replay: a consent that was given later stays, and a later login. The next comparison restores what was recorded.
  */
 const END_AGAIN: Script = {
   name: 'userEndAgain',
@@ -127,14 +127,14 @@ export class RedisUsers implements UserStore {
       : keys.map((key) => ({ script: LIST, keys: [key] }));
     const { values, failed } = await attemptEach(actions, BATCH, (action) => this.#connection.run(action));
     if (values.length === 0 && failed[0] !== undefined) throw failed[0].error;
-    const noted = new Map<string, RecordedUser>();
+    const recorded = new Map<string, RecordedUser>();
     for (const flat of values as readonly string[][]) {
       for (let at = 0; at < flat.length; at += 2) {
         const [credential = '', since] = flat[at + 1]?.split(' ') ?? [];
-        noted.set(flat[at] as string, { credential, isAbsent: since !== undefined });
+        recorded.set(flat[at] as string, { credential, isAbsent: since !== undefined });
       }
     }
-    return noted;
+    return recorded;
   }
 
   async record(
@@ -142,7 +142,7 @@ export class RedisUsers implements UserStore {
     credential: string,
     expected = '',
   ): Promise<'recorded' | 'unchanged' | 'outdated' | 'ended'> {
-    return (await this.#run(SETTLE, subject, [credential, expected])) as
+    return (await this.#run(ACKNOWLEDGE, subject, [credential, expected])) as
       | 'recorded'
       | 'unchanged'
       | 'outdated'
@@ -150,7 +150,7 @@ export class RedisUsers implements UserStore {
   }
 
   async recordAbsence(subject: string): Promise<'unknown' | 'absent' | 'ended'> {
-    return (await this.#run(SETTLE_ABSENT, subject)) as 'unknown' | 'absent' | 'ended';
+    return (await this.#run(ACKNOWLEDGE_ABSENT, subject)) as 'unknown' | 'absent' | 'ended';
   }
 
   async #run(script: Script, subject: string, more: readonly string[] = []): Promise<string> {

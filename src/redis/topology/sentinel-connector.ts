@@ -1,5 +1,5 @@
 // Finds the primary by asking all Sentinels: one that has not observed a fail-over yet, or is cut off from the others,
-// still names the old primary, which may be back by then, empty. Each fail-over has an epoch, and the answer with the
+// still names the old primary, which may run again by then, empty. Each fail-over has an epoch, and the answer with the
 // latest one counts. The connector asks at every connect, and from time to time about the primary that it has reached:
 // an old primary that no Sentinel can reach still reports itself as a primary.
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { judgeServer, type RedisExpectation, StartChecks } from '../../../src/redis/data-loss/start-checks.ts';
+import { type RedisExpectation, StartChecks, validateServer } from '../../../src/redis/data-loss/start-checks.ts';
 import type { RedisCredentials } from '../../../src/redis/topology/connection-maker.ts';
 import { makeCertificates, tlsOf } from '../setup/certificates.ts';
 import { connectTo } from '../setup/connect.ts';
@@ -58,11 +58,11 @@ describeRedis('the check of a Redis at the start', () => {
       text = String(await server.command('INFO'));
     });
     const reasons = (changed: string, expected = expecting('rediss://redis')) =>
-      judgeServer({ server: 'redis:6379', text: changed, isOpen: false }, expected).map(({ reason }) => reason);
+      validateServer({ server: 'redis:6379', text: changed, isOpen: false }, expected).map(({ reason }) => reason);
 
     it('a version before 7', () => {
       const old = text.replace(/redis_version:\S+/, 'redis_version:6.2.14');
-      expect(judgeServer({ server: 'redis:6379', text: old, isOpen: false }, expecting('rediss://redis'))).toEqual([
+      expect(validateServer({ server: 'redis:6379', text: old, isOpen: false }, expecting('rediss://redis'))).toEqual([
         expect.objectContaining({
           reason: 'old_version',
           message: expect.stringMatching(/redis:6379 has version 6\.2\.14: .* 7 and later; .* GRANTRY_REDIS_URL/),
@@ -74,7 +74,7 @@ describeRedis('the check of a Redis at the start', () => {
     it('a member of a Cluster that was addressed as one server, which cannot work', () => {
       const member = text.replace('redis_mode:standalone', 'redis_mode:cluster');
       expect(
-        judgeServer({ server: 'redis:6379', text: member, isOpen: false }, expecting('rediss://redis')),
+        validateServer({ server: 'redis:6379', text: member, isOpen: false }, expecting('rediss://redis')),
       ).toMatchObject([{ reason: 'wrong_mode', isFatal: true }]);
       expect(reasons(member, expecting('rediss+cluster://redis'))).toEqual([]);
     });
@@ -82,7 +82,7 @@ describeRedis('the check of a Redis at the start', () => {
     it('a Sentinel that was addressed as a server, which has no data', () => {
       const sentinel = text.replace('redis_mode:standalone', 'redis_mode:sentinel');
       expect(
-        judgeServer({ server: 'redis:26379', text: sentinel, isOpen: false }, expecting('rediss://redis')),
+        validateServer({ server: 'redis:26379', text: sentinel, isOpen: false }, expecting('rediss://redis')),
       ).toMatchObject([
         { reason: 'wrong_mode', isFatal: true, message: expect.stringMatching(/redis\+sentinel:\/\//) },
       ]);

@@ -14,7 +14,7 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local function living(json)
+local function is_active(json)
   local consent = json and cjson.decode(json)
   return consent and now < consent.endsAt and consent or nil
 end
@@ -29,7 +29,7 @@ local function union(before, added)
   end
   return table.concat(all, ' ')
 end
-local before = living(redis.call('HGET', KEYS[1], ARGV[2]))
+local before = is_active(redis.call('HGET', KEYS[1], ARGV[2]))
 local access = before and before.access or {}
 for at = 4, #ARGV, 2 do access[ARGV[at]] = union(access[ARGV[at]], ARGV[at + 1]) end
 local ends = now + ARGV[3]
@@ -37,7 +37,7 @@ local consent = string.format('{"access":%s,"endsAt":%.0f,"givenAt":%.0f}', cjso
 redis.call('HSET', KEYS[1], ARGV[2], consent)
 local last, all = ends, redis.call('HGETALL', KEYS[1])
 for at = 1, #all, 2 do
-  local consent = living(all[at + 1])
+  local consent = is_active(all[at + 1])
   if consent then last = math.max(last, consent.endsAt) else redis.call('HDEL', KEYS[1], all[at]) end
 end
 expire(KEYS[1], last)
@@ -58,7 +58,7 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local function living(json)
+local function is_active(json)
   local consent = json and cjson.decode(json)
   return consent and now < consent.endsAt and consent or nil
 end
@@ -66,7 +66,7 @@ end
 local all = redis.call('HGETALL', KEYS[1])
 local found = {}
 for at = 1, #all, 2 do
-  if living(all[at + 1]) then
+  if is_active(all[at + 1]) then
     found[#found + 1] = all[at]
     found[#found + 1] = all[at + 1]
   end
@@ -89,13 +89,13 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local function living(json)
+local function is_active(json)
   local consent = json and cjson.decode(json)
   return consent and now < consent.endsAt and consent or nil
 end
 
 local json = redis.call('HGET', KEYS[1], ARGV[2])
-return living(json) and json
+return is_active(json) and json
 
 -- consentWithdraw
 local replication = redis.pcall('INFO', 'replication')

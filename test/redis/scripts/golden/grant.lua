@@ -25,7 +25,7 @@ local function highest_watermark(first, last)
 end
 
 local function make_room()
-  local codes, revoked, living, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
+  local codes, revoked, active, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
   for at = 9, #KEYS do
     local key = KEYS[at]
     local id = string.sub(key, -43)
@@ -35,7 +35,7 @@ local function make_room()
       if not born or now >= born + kept * 1000 then redis.call('ZREM', KEYS[2], id)
       elseif not generation then codes[#codes + 1] = key
       elseif is_revoked then revoked[#revoked + 1] = key
-      else living[#living + 1] = key end
+      else active[#active + 1] = key end
     end
   end
   local evicted = {}
@@ -48,13 +48,13 @@ local function make_room()
     end
   end
   remove(codes, #codes + unknown + 1 - 50, true)
-  local over = #revoked + #living - 100
+  local over = #revoked + #active - 100
   remove(revoked, over, false)
-  remove(living, over - #revoked, true)
+  remove(active, over - #revoked, true)
   return evicted
 end
 
-local function keep_noted(key, sid, ends, json)
+local function keep_recorded(key, sid, ends, json)
   redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
   if redis.call('PTTL', key) < ends - now then expire(key, ends) end
 end
@@ -68,8 +68,8 @@ local function oldest_of_most(logins, field)
   return most
 end
 local function note_login(key, sid, ends, login)
-  local noted = redis.call('HGET', key, sid)
-  local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
+  local recorded = redis.call('HGET', key, sid)
+  local logins = recorded and cjson.decode(string.match(recorded, ' (.*)')) or {}
   logins[#logins + 1] = login
   local leaving
   if #logins > 100 then
@@ -79,12 +79,12 @@ local function note_login(key, sid, ends, login)
     end
     leaving = table.remove(logins, places[oldest_of_most(own, 1)])
   end
-  keep_noted(key, sid, ends, cjson.encode(logins))
+  keep_recorded(key, sid, ends, cjson.encode(logins))
   return leaving
 end
 local function keep_logins(key, sid, ends)
-  local noted = redis.call('HGET', key, sid)
-  if noted then keep_noted(key, sid, ends, string.match(noted, ' (.*)')) end
+  local recorded = redis.call('HGET', key, sid)
+  if recorded then keep_recorded(key, sid, ends, string.match(recorded, ' (.*)')) end
 end
 -- Those of sessions that have expired.
 local function forget_logins(key)
@@ -157,7 +157,7 @@ local function highest_watermark(first, last)
 end
 
 local function make_room()
-  local codes, revoked, living, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
+  local codes, revoked, active, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
   for at = 9, #KEYS do
     local key = KEYS[at]
     local id = string.sub(key, -43)
@@ -167,7 +167,7 @@ local function make_room()
       if not born or now >= born + kept * 1000 then redis.call('ZREM', KEYS[2], id)
       elseif not generation then codes[#codes + 1] = key
       elseif is_revoked then revoked[#revoked + 1] = key
-      else living[#living + 1] = key end
+      else active[#active + 1] = key end
     end
   end
   local evicted = {}
@@ -180,13 +180,13 @@ local function make_room()
     end
   end
   remove(codes, #codes + unknown + 1 - 50, true)
-  local over = #revoked + #living - 100
+  local over = #revoked + #active - 100
   remove(revoked, over, false)
-  remove(living, over - #revoked, true)
+  remove(active, over - #revoked, true)
   return evicted
 end
 
-local function keep_noted(key, sid, ends, json)
+local function keep_recorded(key, sid, ends, json)
   redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
   if redis.call('PTTL', key) < ends - now then expire(key, ends) end
 end
@@ -200,8 +200,8 @@ local function oldest_of_most(logins, field)
   return most
 end
 local function note_login(key, sid, ends, login)
-  local noted = redis.call('HGET', key, sid)
-  local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
+  local recorded = redis.call('HGET', key, sid)
+  local logins = recorded and cjson.decode(string.match(recorded, ' (.*)')) or {}
   logins[#logins + 1] = login
   local leaving
   if #logins > 100 then
@@ -211,12 +211,12 @@ local function note_login(key, sid, ends, login)
     end
     leaving = table.remove(logins, places[oldest_of_most(own, 1)])
   end
-  keep_noted(key, sid, ends, cjson.encode(logins))
+  keep_recorded(key, sid, ends, cjson.encode(logins))
   return leaving
 end
 local function keep_logins(key, sid, ends)
-  local noted = redis.call('HGET', key, sid)
-  if noted then keep_noted(key, sid, ends, string.match(noted, ' (.*)')) end
+  local recorded = redis.call('HGET', key, sid)
+  if recorded then keep_recorded(key, sid, ends, string.match(recorded, ' (.*)')) end
 end
 -- Those of sessions that have expired.
 local function forget_logins(key)
@@ -412,9 +412,9 @@ local function narrow(access)
   else
     put_all(allowed, access.allowedScopes)
   end
-  local living = common(list('o'), allowed)
-  local asked = access.scope or living
-  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local effective = common(list('o'), allowed)
+  local asked = access.scope or effective
+  if #common(asked, put_all({}, effective)) < #asked then return 'scope_exceeded' end
   local issuer = access.issuer
   local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do
@@ -612,9 +612,9 @@ local function narrow(access)
   else
     put_all(allowed, access.allowedScopes)
   end
-  local living = common(list('o'), allowed)
-  local asked = access.scope or living
-  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local effective = common(list('o'), allowed)
+  local asked = access.scope or effective
+  if #common(asked, put_all({}, effective)) < #asked then return 'scope_exceeded' end
   local issuer = access.issuer
   local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do
@@ -922,9 +922,9 @@ local function narrow(access)
   else
     put_all(allowed, access.allowedScopes)
   end
-  local living = common(list('o'), allowed)
-  local asked = access.scope or living
-  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local effective = common(list('o'), allowed)
+  local asked = access.scope or effective
+  if #common(asked, put_all({}, effective)) < #asked then return 'scope_exceeded' end
   local issuer = access.issuer
   local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do
@@ -1145,9 +1145,9 @@ local function narrow(access)
   else
     put_all(allowed, access.allowedScopes)
   end
-  local living = common(list('o'), allowed)
-  local asked = access.scope or living
-  if #common(asked, put_all({}, living)) < #asked then return 'scope_exceeded' end
+  local effective = common(list('o'), allowed)
+  local asked = access.scope or effective
+  if #common(asked, put_all({}, effective)) < #asked then return 'scope_exceeded' end
   local issuer = access.issuer
   local of_issuer = issuer and covered[issuer] and scopes_at(access, issuer) or {}
   for _, audience in ipairs(candidates) do

@@ -14,12 +14,12 @@ local function expire(key, at)
   redis.call('PEXPIRE', key, lifetime(at))
 end
 
-local function noted_credential(key, subject)
-  local noted = redis.call('HGET', key, subject)
-  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
+local function recorded_credential(key, subject)
+  local recorded = redis.call('HGET', key, subject)
+  if recorded then return string.match(recorded, '^([^ ]*) ?(%d*)$') end
 end
 
-local function keep_noted(key, sid, ends, json)
+local function keep_recorded(key, sid, ends, json)
   redis.call('HSET', key, sid, string.format('%.0f ', ends) .. json)
   if redis.call('PTTL', key) < ends - now then expire(key, ends) end
 end
@@ -33,8 +33,8 @@ local function oldest_of_most(logins, field)
   return most
 end
 local function note_login(key, sid, ends, login)
-  local noted = redis.call('HGET', key, sid)
-  local logins = noted and cjson.decode(string.match(noted, ' (.*)')) or {}
+  local recorded = redis.call('HGET', key, sid)
+  local logins = recorded and cjson.decode(string.match(recorded, ' (.*)')) or {}
   logins[#logins + 1] = login
   local leaving
   if #logins > 100 then
@@ -44,12 +44,12 @@ local function note_login(key, sid, ends, login)
     end
     leaving = table.remove(logins, places[oldest_of_most(own, 1)])
   end
-  keep_noted(key, sid, ends, cjson.encode(logins))
+  keep_recorded(key, sid, ends, cjson.encode(logins))
   return leaving
 end
 local function keep_logins(key, sid, ends)
-  local noted = redis.call('HGET', key, sid)
-  if noted then keep_noted(key, sid, ends, string.match(noted, ' (.*)')) end
+  local recorded = redis.call('HGET', key, sid)
+  if recorded then keep_recorded(key, sid, ends, string.match(recorded, ' (.*)')) end
 end
 -- Those of sessions that have expired.
 local function forget_logins(key)
@@ -61,9 +61,9 @@ end
 
 local credential = ARGV[7]
 if credential ~= '' then
-  local noted = noted_credential(KEYS[3], ARGV[4])
-  if noted and noted ~= credential then return false end
-  if not noted then redis.call('HSET', KEYS[3], ARGV[4], credential) end
+  local recorded = recorded_credential(KEYS[3], ARGV[4])
+  if recorded and recorded ~= credential then return false end
+  if not recorded then redis.call('HSET', KEYS[3], ARGV[4], credential) end
 end
 local ends = now + ARGV[5]
 local idle = math.min(now + ARGV[6], ends)
@@ -103,10 +103,10 @@ local function expire(key, at)
 end
 
 local function owe(logins, logouts, subject, sid, latest)
-  local noted = redis.call('HGET', logins, sid)
-  if not noted then return {} end
-  local clients, grants, macs, owed = {}, {}, {}, {}
-  local all = cjson.decode(string.match(noted, ' (.*)'))
+  local recorded = redis.call('HGET', logins, sid)
+  if not recorded then return {} end
+  local clients, grants, macs, pending = {}, {}, {}, {}
+  local all = cjson.decode(string.match(recorded, ' (.*)'))
   if latest and all[#all][5] > latest then return {} end
   for _, login in ipairs(all) do
     local uid, grant, survives, mac = unpack(login)
@@ -123,9 +123,9 @@ local function owe(logins, logouts, subject, sid, latest)
       clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
     })
     redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
-    owed[#owed + 1] = logout
+    pending[#pending + 1] = logout
   end
-  return owed
+  return pending
 end
 local function owe_all(logins, logouts, subject, latest)
   for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
@@ -154,10 +154,10 @@ local function expire(key, at)
 end
 
 local function owe(logins, logouts, subject, sid, latest)
-  local noted = redis.call('HGET', logins, sid)
-  if not noted then return {} end
-  local clients, grants, macs, owed = {}, {}, {}, {}
-  local all = cjson.decode(string.match(noted, ' (.*)'))
+  local recorded = redis.call('HGET', logins, sid)
+  if not recorded then return {} end
+  local clients, grants, macs, pending = {}, {}, {}, {}
+  local all = cjson.decode(string.match(recorded, ' (.*)'))
   if latest and all[#all][5] > latest then return {} end
   for _, login in ipairs(all) do
     local uid, grant, survives, mac = unpack(login)
@@ -174,9 +174,9 @@ local function owe(logins, logouts, subject, sid, latest)
       clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
     })
     redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
-    owed[#owed + 1] = logout
+    pending[#pending + 1] = logout
   end
-  return owed
+  return pending
 end
 local function owe_all(logins, logouts, subject, latest)
   for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end

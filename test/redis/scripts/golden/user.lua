@@ -21,10 +21,10 @@ local function raise(key, time)
 end
 
 local function owe(logins, logouts, subject, sid, latest)
-  local noted = redis.call('HGET', logins, sid)
-  if not noted then return {} end
-  local clients, grants, macs, owed = {}, {}, {}, {}
-  local all = cjson.decode(string.match(noted, ' (.*)'))
+  local recorded = redis.call('HGET', logins, sid)
+  if not recorded then return {} end
+  local clients, grants, macs, pending = {}, {}, {}, {}
+  local all = cjson.decode(string.match(recorded, ' (.*)'))
   if latest and all[#all][5] > latest then return {} end
   for _, login in ipairs(all) do
     local uid, grant, survives, mac = unpack(login)
@@ -41,9 +41,9 @@ local function owe(logins, logouts, subject, sid, latest)
       clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
     })
     redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
-    owed[#owed + 1] = logout
+    pending[#pending + 1] = logout
   end
-  return owed
+  return pending
 end
 local function owe_all(logins, logouts, subject, latest)
   for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
@@ -106,16 +106,16 @@ local function raise(key, time)
   redis.call('SET', key, tonumber(time) >= tonumber(present or 0) and time or present)
 end
 
-local function noted_credential(key, subject)
-  local noted = redis.call('HGET', key, subject)
-  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
+local function recorded_credential(key, subject)
+  local recorded = redis.call('HGET', key, subject)
+  if recorded then return string.match(recorded, '^([^ ]*) ?(%d*)$') end
 end
 
 local function owe(logins, logouts, subject, sid, latest)
-  local noted = redis.call('HGET', logins, sid)
-  if not noted then return {} end
-  local clients, grants, macs, owed = {}, {}, {}, {}
-  local all = cjson.decode(string.match(noted, ' (.*)'))
+  local recorded = redis.call('HGET', logins, sid)
+  if not recorded then return {} end
+  local clients, grants, macs, pending = {}, {}, {}, {}
+  local all = cjson.decode(string.match(recorded, ' (.*)'))
   if latest and all[#all][5] > latest then return {} end
   for _, login in ipairs(all) do
     local uid, grant, survives, mac = unpack(login)
@@ -132,9 +132,9 @@ local function owe(logins, logouts, subject, sid, latest)
       clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
     })
     redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
-    owed[#owed + 1] = logout
+    pending[#pending + 1] = logout
   end
-  return owed
+  return pending
 end
 local function owe_all(logins, logouts, subject, latest)
   for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
@@ -149,7 +149,7 @@ local function end_all(withdraws)
   if withdraws then redis.call('DEL', KEYS[5], KEYS[8]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end
-local credential, since = noted_credential(KEYS[1], ARGV[2])
+local credential, since = recorded_credential(KEYS[1], ARGV[2])
 local is_absent = credential and since ~= ''
 local is_long_absent = is_absent and now - since >= 3600000
 
@@ -181,16 +181,16 @@ local function raise(key, time)
   redis.call('SET', key, tonumber(time) >= tonumber(present or 0) and time or present)
 end
 
-local function noted_credential(key, subject)
-  local noted = redis.call('HGET', key, subject)
-  if noted then return string.match(noted, '^([^ ]*) ?(%d*)$') end
+local function recorded_credential(key, subject)
+  local recorded = redis.call('HGET', key, subject)
+  if recorded then return string.match(recorded, '^([^ ]*) ?(%d*)$') end
 end
 
 local function owe(logins, logouts, subject, sid, latest)
-  local noted = redis.call('HGET', logins, sid)
-  if not noted then return {} end
-  local clients, grants, macs, owed = {}, {}, {}, {}
-  local all = cjson.decode(string.match(noted, ' (.*)'))
+  local recorded = redis.call('HGET', logins, sid)
+  if not recorded then return {} end
+  local clients, grants, macs, pending = {}, {}, {}, {}
+  local all = cjson.decode(string.match(recorded, ' (.*)'))
   if latest and all[#all][5] > latest then return {} end
   for _, login in ipairs(all) do
     local uid, grant, survives, mac = unpack(login)
@@ -207,9 +207,9 @@ local function owe(logins, logouts, subject, sid, latest)
       clientUid = uid, subject = subject, sid = sid, grants = table.concat(grants[uid], ' '), since = now, mac = macs[uid],
     })
     redis.call('HSETNX', logouts, sid .. '.' .. uid, logout)
-    owed[#owed + 1] = logout
+    pending[#pending + 1] = logout
   end
-  return owed
+  return pending
 end
 local function owe_all(logins, logouts, subject, latest)
   for _, sid in ipairs(redis.call('HKEYS', logins)) do owe(logins, logouts, subject, sid, latest) end
@@ -224,7 +224,7 @@ local function end_all(withdraws)
   if withdraws then redis.call('DEL', KEYS[5], KEYS[8]) end
   return { 'ended', time, withdraws and '1' or '0' }
 end
-local credential, since = noted_credential(KEYS[1], ARGV[2])
+local credential, since = recorded_credential(KEYS[1], ARGV[2])
 local is_absent = credential and since ~= ''
 local is_long_absent = is_absent and now - since >= 3600000
 
