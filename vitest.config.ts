@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { isolatedFiles } from './test/isolation.ts';
 
 // Temporary files of the tests, and of the programs that they start, end with the run, also after Ctrl-C.
 const temporary = mkdtempSync(join(tmpdir(), 'grantry-tests-'));
@@ -43,18 +44,19 @@ const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000 };
 // Of the first projects, which share them. By itself vitest leaves a core free, so it would use one of two.
 const FIRST = { maxWorkers: Math.max(2, availableParallelism() - 1), sequence: { groupOrder: 0 } };
 
+/** What opens no socket: all that no other project has. */
+const fast = ['test/**/*.test.ts'];
+const others = [...servers, ...redis, ...cluster, ...chart, ...browser, ...consumers, ...e2e];
+const isolated = isolatedFiles(fast, import.meta.dirname);
+
+/** Files that share the modules which a worker has loaded; a file that leaves its process changed fails. */
+const SHARED = { ...PATIENCE, ...FIRST, isolate: false, setupFiles: 'test/left-behind.ts' };
+
 export default defineConfig({
   test: {
     projects: [
-      {
-        test: {
-          name: 'fast',
-          ...PATIENCE,
-          ...FIRST,
-          include: ['test/**/*.test.ts'],
-          exclude: [...servers, ...redis, ...cluster, ...chart, ...browser, ...consumers, ...e2e],
-        },
-      },
+      { test: { name: 'fast', ...SHARED, include: fast, exclude: [...others, ...isolated] } },
+      { test: { name: 'fast-isolated', ...PATIENCE, ...FIRST, include: isolated, exclude: others } },
       { test: { name: 'servers', include: servers, ...PATIENCE, ...FIRST } },
       // Most of their time is waiting for servers: more files at once than there are cores.
       {
