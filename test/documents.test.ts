@@ -93,8 +93,8 @@ it.each([...new Set(examples.map(dirname))])('the files of %s → policies come 
   expect(followsClient('ClientPolicy', files.map(textOf).join('\n'))).toBe(false);
 });
 
-it.each(manifests)('the judge accepts %s', async (_, _document, yaml) => {
-  const { code, output } = await judge([filledIn(yaml)]);
+it.each(manifests)('grantry check accepts %s', async (_, _document, yaml) => {
+  const { code, output } = await checkFiles([filledIn(yaml)]);
   expect(output).toContain('no faults');
   expect(code).toBe(0);
 });
@@ -103,7 +103,7 @@ it.each([...new Set(manifests.map(([, document]) => document))])(
   'the manifests of %s can stand in one folder',
   async (page) => {
     const ofPage = manifests.filter(([, document]) => document === page);
-    const { output } = await judge(ofPage.map(([, , yaml]) => filledIn(yaml)));
+    const { output } = await checkFiles(ofPage.map(([, , yaml]) => filledIn(yaml)));
     expect(output).toContain('no faults');
   },
 );
@@ -135,11 +135,11 @@ it.each(['machine-client', 'web-app', 'native-app', 'people', 'consumers', 'dpop
 it.each(placeholders)('%s stands in a manifest and is refused there', async (placeholder) => {
   const holding = manifests.filter(([, , yaml]) => yaml.includes(placeholder));
   expect(holding).not.toEqual([]);
-  for (const [, , yaml] of holding) expect((await judge([yaml])).code).toBe(1);
+  for (const [, , yaml] of holding) expect((await checkFiles([yaml])).code).toBe(1);
 });
 
 /** What `grantry check` says to a folder of these files. Not in a thread: a hundred that strip types crash Node at times. */
-async function judge(files: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
+async function checkFiles(files: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'grantry-documents-'));
   try {
     for (const [index, yaml] of files.entries()) writeFileSync(join(folder, `shown-${index}.yaml`), yaml);
