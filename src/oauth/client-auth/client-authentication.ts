@@ -47,54 +47,51 @@ export interface ClientEndpointOptions {
   readonly onRefused?: ((client: Client, refusal: Refusal) => void) | undefined;
 }
 
-/** What an endpoint knows of a request once all that needs no store has been validated. */
-export interface Prepared {
-  /** The marks of further credentials that count once. */
-  readonly marks: readonly ReplayMark[];
-}
-
-/** The part of a request that is the endpoint's own. */
-export interface ClientExchange<Ready extends Prepared, Answer extends object> {
+/** A request whose client has authenticated. */
+export interface AuthenticatedRequest {
+  readonly client: Client;
+  /** The snapshot of the registry for the whole request. */
+  readonly registry: Registry;
   /**
-   * Validates, after authentication, all that can be refused without a store: a request refused here has used nothing up.
-   * @throws OAuthError
+   * Claims the mark of the client's credential, and those of further credentials that count once, together. All that can be
+   * refused without a store is validated before: a request refused there has used nothing up.
+   * @throws OAuthError for one that is replayed
+   * @throws StoreUnavailableError
    */
-  prepare(client: Client): Ready;
-  /** Called when all marks of the request are claimed. */
-  answer(client: Client, registry: Registry, ready: Ready): Promise<Answer>;
+  claim(marks?: readonly ReplayMark[]): Promise<void>;
+  /** What to throw in place of an error of the request: it is counted, reported, and attributed to the client. */
+  attribute(error: unknown): unknown;
 }
-
-/** For endpoints without further credentials. */
-export const NOTHING_PREPARED: Prepared = { marks: [] };
 
 /**
- * The steps that the three endpoints share: read one registry snapshot for the whole request, reject repeated
- * parameters, authenticate the client, prepare, claim all marks at once; then answer.
+ * The steps that the three endpoints begin with: read one registry snapshot for the whole request, reject repeated
+ * parameters, authenticate the client. What follows is in one `try` whose errors go through `attribute`.
  * @param known every parameter of the endpoint ({@link knownParameters})
  * @throws OAuthError invalid_request for a repeated parameter, two methods at once or two client ids; invalid_client
  *   for every other failure, with the same text; rate_limited instead of it when this client or address has failed too
- *   often; what `prepare`, the claim and `answer` throw, attributed to the client
+ *   often
  */
-export async function answerClient<Ready extends Prepared, Answer extends object>(
+export async function authenticate(
   request: ClientRequest,
   known: ReadonlySet<string>,
   options: ClientEndpointOptions,
-  { prepare, answer }: ClientExchange<Ready, Answer>,
-): Promise<Answer & Authenticated> {
+): Promise<AuthenticatedRequest> {
   request.parameters.rejectDuplicates(known);
   const registry = options.registry.current;
-  const { client, mark } = await authenticate(request, registry, options);
-  const { clientId, authMethod } = client;
-  try {
-    const ready = prepare(client);
-    const marks = mark === undefined ? ready.marks : [mark, ...ready.marks];
-    if (marks.length > 0) await options.marks.claim(client, marks, request.address);
-    return { ...(await answer(client, registry, ready)), clientId, authMethod };
-  } catch (error) {
-    const refusal = error instanceof OAuthError ? counted(error, client, request, options) : error;
-    if (refusal instanceof OAuthError) options.onRefused?.(client, refusal);
-    throw attributeTo(clientId, refusal, authMethod);
-  }
+  const { client, mark } = await verifyClient(request, registry, options);
+  return {
+    client,
+    registry,
+    async claim(further = []) {
+      const marks = mark === undefined ? further : [mark, ...further];
+      if (marks.length > 0) await options.marks.claim(client, marks, request.address);
+    },
+    attribute(error) {
+      const refusal = error instanceof OAuthError ? counted(error, client, request, options) : error;
+      if (refusal instanceof OAuthError) options.onRefused?.(client, refusal);
+      return attributeTo(client.clientId, refusal, client.authMethod);
+    },
+  };
 }
 
 /** A replayed assertion is a failed authentication: it is counted like a wrong secret. */
@@ -109,17 +106,17 @@ function counted(
   return waitSeconds > 0 ? limited(waitSeconds, authMethod) : error;
 }
 
-interface AuthenticatedClient {
+interface VerifiedClient {
   readonly client: Client;
   readonly mark: ReplayMark | undefined;
 }
 
 /** RFC 6749 §2.3, §3.2.1. The credential is verified before any limit: a flood of failures keeps no client out. */
-async function authenticate(
+async function verifyClient(
   request: ClientRequest,
   registry: Registry,
   { limiter, verification, audit, onRefused }: ClientEndpointOptions,
-): Promise<AuthenticatedClient> {
+): Promise<VerifiedClient> {
   const only = onlyTry(request, (clientId) => registry.find(clientId));
   const { clientId } = only.attempt;
   const client = clientId === undefined ? undefined : registry.find(clientId);

@@ -4,12 +4,10 @@
 import { formatScope } from '../access/scope.ts';
 import {
   type Authenticated,
-  answerClient,
+  authenticate,
   type ClientEndpointOptions,
   type ClientRequest,
   knownParameters,
-  NOTHING_PREPARED,
-  type Prepared,
 } from '../client-auth/client-authentication.ts';
 import { isPublic } from '../client-auth/index.ts';
 import { OAuthError } from '../ports/error.ts';
@@ -49,14 +47,21 @@ export class IntrospectionEndpoint {
    * @throws OAuthError invalid_client also for a public client: RFC 7662 §2.1 demands an authorised caller
    * @throws StoreUnavailableError rather than guessing
    */
-  handle(request: ClientRequest): Promise<IntrospectionResult> {
-    const answer = async (caller: Client, registry: Registry) => {
+  async handle(request: ClientRequest): Promise<IntrospectionResult> {
+    const authenticated = await authenticate(request, INTROSPECTION_PARAMETERS, this.#options);
+    const { client: caller, registry } = authenticated;
+    const { clientId, authMethod } = caller;
+    try {
+      rejectPublic(caller);
+      await authenticated.claim();
       const presented = await this.#status.recognise(request.parameters.require('token'), registry);
       const visible = presented !== undefined && maySee(caller, presented, registry);
       const active = visible && (await this.#status.isAlive(presented, registry));
-      return { response: active ? this.#describe(presented, registry) : ({ active: false } as const) };
-    };
-    return answerClient(request, INTROSPECTION_PARAMETERS, this.#options, { prepare: rejectPublic, answer });
+      const response = active ? this.#describe(presented, registry) : ({ active: false } as const);
+      return { response, clientId, authMethod };
+    } catch (error) {
+      throw authenticated.attribute(error);
+    }
   }
 
   #describe(presented: PresentedToken, registry: Registry): IntrospectionResponse {
@@ -101,11 +106,10 @@ export class IntrospectionEndpoint {
   }
 }
 
-function rejectPublic(caller: Client): Prepared {
+function rejectPublic(caller: Client): void {
   if (isPublic(caller)) {
     throw new OAuthError('invalid_client', 'Client authentication failed.', { reason: 'public_client' });
   }
-  return NOTHING_PREPARED;
 }
 
 /** RFC 7662 §4: a token's state must not be disclosed to other parties. */

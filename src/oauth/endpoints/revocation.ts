@@ -4,15 +4,13 @@
 
 import {
   type Authenticated,
-  answerClient,
+  authenticate,
   type ClientEndpointOptions,
   type ClientRequest,
   knownParameters,
-  NOTHING_PREPARED,
 } from '../client-auth/client-authentication.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';
-import type { Registry } from '../registry/registry.ts';
 import { isIssuedTo } from '../tokens/access-token-claims.ts';
 import { type PresentedToken, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
 
@@ -36,15 +34,20 @@ export class RevocationEndpoint {
    * @throws OAuthError invalid_request for a token of another client
    * @throws StoreUnavailableError when the revocation could not be written: it must not be reported as done
    */
-  handle(request: ClientRequest): Promise<Authenticated> {
-    const answer = async (client: Client, registry: Registry) => {
+  async handle(request: ClientRequest): Promise<Authenticated> {
+    const authenticated = await authenticate(request, REVOCATION_PARAMETERS, this.#options);
+    const { client, registry } = authenticated;
+    const { clientId, authMethod } = client;
+    try {
+      await authenticated.claim();
       const token = request.parameters.require('token');
       const presented = await this.#status.recognise(token, registry);
       if (presented !== undefined) await this.#revoke(presented, client, request.address);
       else await this.#revokeAgain(token);
-      return {};
-    };
-    return answerClient(request, REVOCATION_PARAMETERS, this.#options, { prepare: () => NOTHING_PREPARED, answer });
+      return { clientId, authMethod };
+    } catch (error) {
+      throw authenticated.attribute(error);
+    }
   }
 
   /** An earlier attempt that could not report success may have removed an opaque token: it is revoked again. */

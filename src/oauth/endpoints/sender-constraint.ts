@@ -2,9 +2,8 @@
 // the request proves to hold.
 
 import { hash } from 'node:crypto';
-import type { Prepared } from '../client-auth/client-authentication.ts';
 import { isPublic } from '../client-auth/index.ts';
-import type { Credentials } from '../client-auth/method.ts';
+import type { Credentials, ReplayMark } from '../client-auth/method.ts';
 import type { ProofNonces } from '../dpop/nonces.ts';
 import { isNonceFault, type ProofFault, type ProofVerifier, type VerifiedProof } from '../dpop/proof.ts';
 import { OAuthError } from '../ports/error.ts';
@@ -22,7 +21,9 @@ export interface EndpointProofs {
 }
 
 /** What a request proves to hold. */
-export interface ProvenHolding extends Prepared {
+export interface ProvenHolding {
+  /** The marks of further credentials that count once. */
+  readonly marks: readonly ReplayMark[];
   /** Undefined for a bearer token. */
   readonly confirmation: Confirmation | undefined;
   /** The nonce for the next proof, where the client needs another one (RFC 9449 §8.2). */

@@ -5,7 +5,7 @@ import { accessOfGrants } from '../access/openid-access.ts';
 import { formatScope } from '../access/scope.ts';
 import {
   type Authenticated,
-  answerClient,
+  authenticate,
   type ClientEndpointOptions,
   type ClientRequest,
   knownParameters,
@@ -71,12 +71,18 @@ export class TokenEndpoint {
    *   consumes
    * @throws StoreUnavailableError when state cannot be read or written
    */
-  handle(request: ClientRequest): Promise<TokenResult> {
+  async handle(request: ClientRequest): Promise<TokenResult> {
     // 1. and 2. One registry snapshot for the whole request; the authenticated client.
-    return answerClient(request, TOKEN_PARAMETERS, this.#options, {
-      prepare: (client) => provenHolding(client, request, this.#options),
-      answer: (client, registry, holding) => this.#answer(request, client, registry, holding),
-    });
+    const authenticated = await authenticate(request, TOKEN_PARAMETERS, this.#options);
+    const { client, registry } = authenticated;
+    const { clientId, authMethod } = client;
+    try {
+      const holding = provenHolding(client, request, this.#options);
+      await authenticated.claim(holding.marks);
+      return { ...(await this.#answer(request, client, registry, holding)), clientId, authMethod };
+    } catch (error) {
+      throw authenticated.attribute(error);
+    }
   }
 
   async #answer(
