@@ -280,7 +280,7 @@ describeRedis('a key in Redis', () => {
       },
     },
     '{sNNN}:logouts': {
-      'none: entries go once settled': async () => {
+      'none: entries go once acknowledged': async () => {
         const begun = session('ending');
         await stores.sessions.create(begun, undefined);
         const login = { sessionId: begun.sessionId, sid: begun.sid, offline: false, namespace: 'shop' };
