@@ -386,8 +386,8 @@ export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
     async setProviders(changed: readonly IdentityProvider[]) {
       providers = changed;
       registry.current = registryNow();
-      server.providers.discover();
-      await until('the discovery of the providers', () => !server.providers.isDiscovering);
+      server.providerClients.discover();
+      await until('the discovery of the providers', () => !server.providerClients.isDiscovering);
     },
     setKeys(changed: readonly SigningKey[]) {
       keys = new KeyRing(changed);

@@ -1,10 +1,10 @@
 // Everyone who can sign in: the local users, and the people of identity providers.
 
-import type { AssertedPerson } from '../oauth/ports/identity-source.ts';
 import type { AssertedRecord, PersonStore } from '../oauth/ports/person-store.ts';
 import type { Clock, NamedPerson, People, Person, ResourceOwner } from '../oauth/ports/ports.ts';
+import type { AssertedPerson } from '../oauth/ports/upstream-provider.ts';
 import type { IdentityProvider } from '../oauth/registry/identity-provider.ts';
-import { issuerOf } from '../oauth/registry/identity-sources.ts';
+import { issuerOf } from '../oauth/registry/upstream-providers.ts';
 import type { BlockedPeople } from './blocked-people.ts';
 
 export interface EveryoneOptions {

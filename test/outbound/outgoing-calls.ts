@@ -10,8 +10,8 @@ import { ApiClient } from '../../src/kubernetes/api/api-client.ts';
 import type { TlsFiles } from '../../src/kubernetes/api/cluster-access.ts';
 import { KubernetesError } from '../../src/kubernetes/api/kubernetes-api.ts';
 import { CONFIG_MAPS } from '../../src/kubernetes/objects/resources.ts';
-import { GitHubSource } from '../../src/login/upstream/github.ts';
-import { OidcSource } from '../../src/login/upstream/oidc.ts';
+import { GitHubProviderClient } from '../../src/login/upstream/github.ts';
+import { OidcProviderClient } from '../../src/login/upstream/oidc.ts';
 import { OAuthError } from '../../src/oauth/ports/error.ts';
 import { FetchFailedError } from '../../src/outbound/guarded-fetch.ts';
 import { createLog } from '../../src/processes/log/log.ts';
@@ -198,23 +198,23 @@ const openidProvider = (step: string, path: string): OutgoingCall => ({
     const settings = anOidcProvider({ issuer: url });
     const { credentials } = settings;
     if (credentials === undefined) throw new Error('a provider of these tests has credentials');
-    const source = new OidcSource(settings, { credentials, isClaimedElsewhere: () => false });
+    const client = new OidcProviderClient(settings, { credentials, isClaimedElsewhere: () => false });
     const end = () => {
-      source.close();
+      client.close();
       provider.stop();
     };
     if (step === 'discovery') {
-      const discover = async () => ((await source.discover()).reach === 'Reachable' ? 'answered' : 'DiscoveryFailed');
+      const discover = async () => ((await client.discover()).reach === 'Reachable' ? 'answered' : 'DiscoveryFailed');
       return { call: discover, body: await others(path, 'GET'), end };
     }
-    await source.discover();
-    const pending = await source.begin(SIGN_IN_REQUEST);
+    await client.discover();
+    const pending = await client.begin(SIGN_IN_REQUEST);
     if (pending === 'unavailable') throw new Error('the provider is discovered');
     provider.nonce = pending.nonce;
     const parameters = new URLSearchParams({ state: pending.state, code: 'c1' });
     return {
       async call() {
-        const { outcome } = await source.finish({ pending, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
+        const { outcome } = await client.finish({ pending, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
         return outcome === 'asserted' ? 'answered' : outcome;
       },
       body: await others(path, path === '/token' ? 'POST' : 'GET'),
@@ -242,17 +242,17 @@ const gitHub = (step: string, path: string): OutgoingCall => ({
     serve((asked) => JSON.stringify(GITHUB[asked.split('?')[0] ?? ''] ?? []));
     const credentials = { clientId: 'grantry', clientSecret: 's', authorities: authority.certificate };
     const settings = aGitHubProvider({ host: new URL(url).host, credentials });
-    const source = new GitHubSource(settings, { credentials, isClaimedElsewhere: () => false });
-    await source.discover();
-    const pending = await source.begin(SIGN_IN_REQUEST);
+    const client = new GitHubProviderClient(settings, { credentials, isClaimedElsewhere: () => false });
+    await client.discover();
+    const pending = await client.begin(SIGN_IN_REQUEST);
     if (pending === 'unavailable') throw new Error('its endpoints are known');
     const parameters = new URLSearchParams({ state: pending.state, code: 'c1' });
     return {
       async call() {
-        const { outcome } = await source.finish({ pending, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
+        const { outcome } = await client.finish({ pending, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
         return outcome === 'asserted' ? 'answered' : outcome;
       },
-      end: () => source.close(),
+      end: () => client.close(),
     };
   },
 });

@@ -114,8 +114,8 @@ function actionNamed(actions: AccountPage['actions'], name: string): AccountActi
 }
 
 /** What people know the identity provider by at which a session began; undefined for a password of this server. */
-export function providerName({ sources }: Pick<AccountFlow, 'sources'>, { provider }: Session): string | undefined {
-  return provider && (sources.provider(provider)?.displayName ?? provider);
+export function providerName({ providers }: Pick<AccountFlow, 'providers'>, { provider }: Session): string | undefined {
+  return provider && (providers.provider(provider)?.displayName ?? provider);
 }
 
 /** The hidden fields of a form. @param subject what the action is about, such as one session; the form is valid for it alone */

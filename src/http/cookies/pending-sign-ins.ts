@@ -4,8 +4,8 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OAuthError } from '../../oauth/ports/error.ts';
-import type { PendingSignIn } from '../../oauth/ports/identity-source.ts';
 import type { Clock, Random } from '../../oauth/ports/ports.ts';
+import type { PendingSignIn } from '../../oauth/ports/upstream-provider.ts';
 import { type CookieForm, cookieForm } from './cookie-form.ts';
 import type { Destination } from './sealed-request.ts';
 import { bindingTo, SealedTexts } from './sealed-text.ts';

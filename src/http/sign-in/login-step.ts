@@ -108,7 +108,7 @@ function renderLoginPage(
 ): void {
   const isRequest = goal.kind === 'accepted';
   const { providers: open, takesPasswords } = waysIn(flow, goal);
-  const providers = open.filter(({ name }) => flow.sources.source(name) !== undefined);
+  const providers = open.filter(({ name }) => flow.providers.upstream(name) !== undefined);
   const isClosedForNow = !takesPasswords && open.length > 0 && providers.length === 0;
   const kind = problem?.kind ?? (isClosedForNow ? 'unavailable' : undefined);
   const wait = problem !== undefined && 'seconds' in problem ? problem.seconds : undefined;

@@ -19,7 +19,7 @@ export function refusePerson(
   const reason = 'person_not_permitted';
   if (isSilent(goal.request)) refuseAtClient(flow, exchange, goal, reason);
   else {
-    const asserting = provider && (flow.sources.provider(provider.name)?.displayName ?? provider.name);
+    const asserting = provider && (flow.providers.provider(provider.name)?.displayName ?? provider.name);
     const problem = { kind: 'notForPerson', username, provider: asserting } as const;
     sendLoginPage(flow, exchange, goal, { username: '', problem });
   }

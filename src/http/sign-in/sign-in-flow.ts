@@ -13,8 +13,8 @@ import { attributeTo, OAuthError } from '../../oauth/ports/error.ts';
 import type { AuthorizationSnapshot, ConsentStore, InteractionStore, Session } from '../../oauth/ports/login-stores.ts';
 import type { Clock, People, Random } from '../../oauth/ports/ports.ts';
 import type { WatermarkStore } from '../../oauth/ports/token-stores.ts';
-import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
+import type { UpstreamProviders } from '../../oauth/registry/upstream-providers.ts';
 import type { BrowserSessions } from '../cookies/browser-session.ts';
 import type { InteractionTaker } from '../cookies/interaction-taker.ts';
 import type { KnownBrowsers } from '../cookies/known-browsers.ts';
@@ -45,7 +45,7 @@ export interface SignInFlow extends PageSite {
   readonly loginLimit: LoginLimiter;
   readonly knownBrowsers: KnownBrowsers;
   readonly pendingSignIns: PendingSignIns;
-  readonly sources: IdentitySources;
+  readonly providers: UpstreamProviders;
   readonly owners: People;
   readonly interactions: InteractionStore;
   readonly taker: InteractionTaker;

@@ -24,11 +24,11 @@ export interface WaysIn {
 }
 
 /** The ways to sign in; those for a page of ours are all. */
-export function waysIn({ sources, owners }: Pick<SignInFlow, 'sources' | 'owners'>, goal: SignInGoal): WaysIn {
-  const providers = sources.list();
-  const takesPasswords = owners.takesPasswords || providers.length === 0;
+export function waysIn({ providers, owners }: Pick<SignInFlow, 'providers' | 'owners'>, goal: SignInGoal): WaysIn {
+  const listed = providers.list();
+  const takesPasswords = owners.takesPasswords || listed.length === 0;
   return {
-    providers: providers.filter(({ name }) => isOpenFor(goal, name)),
+    providers: listed.filter(({ name }) => isOpenFor(goal, name)),
     takesPasswords: takesPasswords && isOpenFor(goal, LOCAL_USERS),
   };
 }

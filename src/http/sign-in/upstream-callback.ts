@@ -1,8 +1,8 @@
 // GET /login/callback/:name, where an identity provider sends a browser back to: the answer of the provider becomes a session.
 
-import type { AssertedPerson, AssertionRefusal, SourceAnswer } from '../../oauth/ports/identity-source.ts';
+import type { AssertedPerson, AssertionRefusal, ProviderAnswer } from '../../oauth/ports/upstream-provider.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
-import { issuerOf } from '../../oauth/registry/identity-sources.ts';
+import { issuerOf } from '../../oauth/registry/upstream-providers.ts';
 import type { SealedSignIn } from '../cookies/pending-sign-ins.ts';
 import type { ProviderProblem } from '../pages/login-page.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
@@ -46,7 +46,7 @@ async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
     callbackUrl: callbackUrl(flow, provider.name),
     parameters: new URL(request.url, flow.issuer).searchParams,
   };
-  const answer = (await flow.sources.source(provider.name)?.finish(returned)) ?? unreached(flow, provider);
+  const answer = (await flow.providers.upstream(provider.name)?.finish(returned)) ?? unreached(flow, provider);
   // A provider that throttles this server is unavailable: made-up codes must not keep it so.
   const isBelieved = answer.outcome !== 'invalid' && answer.outcome !== 'unavailable';
   if (isBelieved) await flow.loginLimit.refundCallback(address);
@@ -57,8 +57,8 @@ async function comeBack(flow: SignInFlow, exchange: Exchange): Promise<void> {
   await welcome(flow, exchange, goal, { person: answer.person, provider });
 }
 
-function unreached({ sources }: SignInFlow, { name }: IdentityProvider): SourceAnswer {
-  return { outcome: 'unavailable', detail: sources.faultOf(name) };
+function unreached({ providers }: SignInFlow, { name }: IdentityProvider): ProviderAnswer {
+  return { outcome: 'unavailable', detail: providers.faultOf(name) };
 }
 
 /** @throws OAuthError as {@link startAgain}; the cookies of the pending sign-in are cleared in each case */
@@ -98,10 +98,10 @@ async function welcome(
   goal: SignInGoal,
   { person, provider }: Welcomed,
 ): Promise<void> {
-  const { sources, loginLimit } = flow;
+  const { providers, loginLimit } = flow;
   const seconds = await loginLimit.signedIn(person.subject);
   if (seconds > 0) return refuse(flow, exchange, goal, { problem: { kind: 'tooMany', seconds }, provider, person });
-  const recorded = await sources.remember(person, provider);
+  const recorded = await providers.remember(person, provider);
   if (recorded === undefined) {
     const refused = { outcome: 'refused', reason: 'person_not_permitted', username: person.username } as const;
     return refuse(flow, exchange, goal, { ...refusalOf(refused, provider), person });
@@ -121,7 +121,7 @@ interface Refused {
   readonly detail?: string | undefined;
 }
 
-function refusalOf(answer: Exclude<SourceAnswer, { outcome: 'asserted' }>, provider: IdentityProvider): Refused {
+function refusalOf(answer: Exclude<ProviderAnswer, { outcome: 'asserted' }>, provider: IdentityProvider): Refused {
   const { displayName } = provider;
   if (answer.outcome !== 'refused') {
     const detail = answer.outcome === 'cancelled' ? undefined : answer.detail;

@@ -1,10 +1,10 @@
 // POST /login/upstream/:name, the buttons of the login page: sends the browser to an identity provider. GET /authorize does the
 // same at once where there is no choice.
 
-import type { SignInRequest } from '../../oauth/ports/identity-source.ts';
 import type { OpenidRequest } from '../../oauth/ports/login-stores.ts';
+import type { SignInRequest } from '../../oauth/ports/upstream-provider.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
-import { issuerOf } from '../../oauth/registry/identity-sources.ts';
+import { issuerOf } from '../../oauth/registry/upstream-providers.ts';
 import type { Endpoint, Exchange } from '../server/endpoint.ts';
 import { TransportError } from '../server/errors.ts';
 import { openLoginForm } from './login-form.ts';
@@ -36,9 +36,9 @@ async function leave(flow: SignInFlow, exchange: Exchange): Promise<void> {
  * The provider that the path names.
  * @throws TransportError not_found for an unknown or suspended one
  */
-export function servedProvider({ sources }: SignInFlow, { request }: Exchange): IdentityProvider {
+export function servedProvider({ providers }: SignInFlow, { request }: Exchange): IdentityProvider {
   const { name } = request.params as { readonly name: string };
-  const provider = sources.provider(name);
+  const provider = providers.provider(name);
   if (provider === undefined || provider.isSuspended) throw new TransportError('not_found');
   return provider;
 }
@@ -61,10 +61,10 @@ export async function startSignIn(
   provider: IdentityProvider,
 ): Promise<void> {
   const { request, reply, log } = exchange;
-  const started = await flow.sources.source(provider.name)?.begin(signInRequest(flow, goal, provider));
+  const started = await flow.providers.upstream(provider.name)?.begin(signInRequest(flow, goal, provider));
   if (started === undefined || started === 'unavailable') {
     const problem = { kind: 'unavailable', provider: provider.displayName } as const;
-    const detail = flow.sources.faultOf(provider.name);
+    const detail = flow.providers.faultOf(provider.name);
     if (detail !== undefined) log.detail = detail;
     sendLoginPage(flow, exchange, goal, { problem });
     return;

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { matchingGroups } from '../../oauth/access/group-filter.ts';
-import type { AssertedPerson, AssertionRefusal } from '../../oauth/ports/identity-source.ts';
+import type { AssertedPerson, AssertionRefusal } from '../../oauth/ports/upstream-provider.ts';
 import type { IdentityProvider, OidcProvider } from '../../oauth/registry/identity-provider.ts';
 
 /** More groups than these, after the globs, and the person does not sign in: a shortened list would hide a denial. */

@@ -1,26 +1,32 @@
 // Sign-in by GitHub, which is no OpenID provider: the code of an OAuth app is redeemed, and its API is asked who the person is.
 
 import type * as OpenidClient from 'openid-client';
-import type { Return, SignInRequest, SourceAnswer, StartedSignIn } from '../../oauth/ports/identity-source.ts';
+import type { ProviderAnswer, Return, SignInRequest, StartedSignIn } from '../../oauth/ports/upstream-provider.ts';
 import type { GitHubProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
 import { addressIn, admitPerson, type Facts, isObject, nameIn, subjectOf } from './claims.ts';
 import { type EndpointName, faultDetail, isCodeRefused } from './fault-detail.ts';
-import { answerOfError, answerOfFault, type Discovery, type Source, type SourceOptions } from './source.ts';
+import {
+  answerOfError,
+  answerOfFault,
+  type Discovery,
+  type ProviderClient,
+  type ProviderClientOptions,
+} from './provider-client.ts';
 import { UpstreamFetch } from './upstream-fetch.ts';
 
 const SCOPE = 'read:org user:email';
 const PAGE = 100;
 const PAGES_MAX = 10;
 
-export class GitHubSource implements Source {
+export class GitHubProviderClient implements ProviderClient {
   #provider: GitHubProvider;
   readonly #credentials: ProviderCredentials;
-  readonly #isClaimedElsewhere: SourceOptions['isClaimedElsewhere'];
+  readonly #isClaimedElsewhere: ProviderClientOptions['isClaimedElsewhere'];
   readonly #addresses: Addresses;
   readonly #fetch: UpstreamFetch;
   #loaded: { readonly client: typeof OpenidClient; readonly config: OpenidClient.Configuration } | undefined;
 
-  constructor(provider: GitHubProvider, { credentials, isClaimedElsewhere }: SourceOptions) {
+  constructor(provider: GitHubProvider, { credentials, isClaimedElsewhere }: ProviderClientOptions) {
     this.#provider = provider;
     this.#credentials = credentials;
     this.#isClaimedElsewhere = isClaimedElsewhere;
@@ -84,7 +90,7 @@ export class GitHubSource implements Source {
     return { location: client.buildAuthorizationUrl(config, parameters).href, state, codeVerifier, nonce: '' };
   }
 
-  async finish({ parameters, callbackUrl, pending }: Return): Promise<SourceAnswer> {
+  async finish({ parameters, callbackUrl, pending }: Return): Promise<ProviderAnswer> {
     if (this.#loaded === undefined) return { outcome: 'unavailable' };
     const { client, config } = this.#loaded;
     const answer = new URL(callbackUrl);
@@ -102,7 +108,7 @@ export class GitHubSource implements Source {
     }
   }
 
-  async #answerFor(token: string): Promise<SourceAnswer> {
+  async #answerFor(token: string): Promise<ProviderAnswer> {
     const user = await this.#read('/user', token);
     const { id, login, name } = isObject(user) ? user : {};
     const username = nameIn(login);

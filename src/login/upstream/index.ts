@@ -1,22 +1,22 @@
-// The table of upstream sign-in: one source for each type of identity provider.
+// The table of upstream sign-in: one client for each type of identity provider.
 
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
-import { GitHubSource } from './github.ts';
-import { OidcSource } from './oidc.ts';
-import type { Source, SourceOptions } from './source.ts';
+import { GitHubProviderClient } from './github.ts';
+import { OidcProviderClient } from './oidc.ts';
+import type { ProviderClient, ProviderClientOptions } from './provider-client.ts';
 
-type SourceOf<Type extends IdentityProvider['type']> = (
+type ClientOf<Type extends IdentityProvider['type']> = (
   provider: Extract<IdentityProvider, { readonly type: Type }>,
-  options: SourceOptions,
-) => Source;
+  options: ProviderClientOptions,
+) => ProviderClient;
 
-const SOURCES: { readonly [Type in IdentityProvider['type']]: SourceOf<Type> } = {
-  OIDC: (provider, options) => new OidcSource(provider, options),
-  GitHub: (provider, options) => new GitHubSource(provider, options),
+const CLIENTS: { readonly [Type in IdentityProvider['type']]: ClientOf<Type> } = {
+  OIDC: (provider, options) => new OidcProviderClient(provider, options),
+  GitHub: (provider, options) => new GitHubProviderClient(provider, options),
 };
 
-/** The source of a provider. */
-export function sourceOf(provider: IdentityProvider, options: SourceOptions): Source {
-  const make = SOURCES[provider.type] as SourceOf<IdentityProvider['type']>;
+/** The client of a provider. */
+export function providerClient(provider: IdentityProvider, options: ProviderClientOptions): ProviderClient {
+  const make = CLIENTS[provider.type] as ClientOf<IdentityProvider['type']>;
   return make(provider as never, options);
 }

@@ -2,11 +2,17 @@
 // openid-client makes and checks the messages; it is loaded when a provider of this type is first discovered.
 
 import type * as OpenidClient from 'openid-client';
-import type { Return, SignInRequest, SourceAnswer, StartedSignIn } from '../../oauth/ports/identity-source.ts';
+import type { ProviderAnswer, Return, SignInRequest, StartedSignIn } from '../../oauth/ports/upstream-provider.ts';
 import type { OidcProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
 import { admitPerson, type Claims, completed, factsOf, hasRequiredClaims, lacksMapped } from './claims.ts';
 import { type EndpointName, faultDetail, isCodeRefused } from './fault-detail.ts';
-import { answerOfError, answerOfFault, type Discovery, type Source, type SourceOptions } from './source.ts';
+import {
+  answerOfError,
+  answerOfFault,
+  type Discovery,
+  type ProviderClient,
+  type ProviderClientOptions,
+} from './provider-client.ts';
 import { isPermitted, UpstreamFetch } from './upstream-fetch.ts';
 
 /** How far the clock of the provider may be from ours, seconds. */
@@ -22,15 +28,15 @@ interface Discovered {
   readonly client: typeof OpenidClient;
 }
 
-export class OidcSource implements Source {
+export class OidcProviderClient implements ProviderClient {
   #provider: OidcProvider;
   readonly #credentials: ProviderCredentials;
-  readonly #isClaimedElsewhere: SourceOptions['isClaimedElsewhere'];
+  readonly #isClaimedElsewhere: ProviderClientOptions['isClaimedElsewhere'];
   readonly #allowsPlain: boolean;
   readonly #fetch: UpstreamFetch;
   #discovered: Discovered | undefined;
 
-  constructor(provider: OidcProvider, { credentials, isClaimedElsewhere }: SourceOptions) {
+  constructor(provider: OidcProvider, { credentials, isClaimedElsewhere }: ProviderClientOptions) {
     this.#provider = provider;
     this.#credentials = credentials;
     this.#isClaimedElsewhere = isClaimedElsewhere;
@@ -109,7 +115,7 @@ export class OidcSource implements Source {
     return { location, state, nonce, codeVerifier };
   }
 
-  async finish(returned: Return): Promise<SourceAnswer> {
+  async finish(returned: Return): Promise<ProviderAnswer> {
     if (this.#discovered === undefined) return { outcome: 'unavailable' };
     const error = returned.parameters.get('error');
     try {
@@ -141,7 +147,7 @@ export class OidcSource implements Source {
     return completed(claims, more, this.#provider);
   }
 
-  #answerFor(claims: Claims): SourceAnswer {
+  #answerFor(claims: Claims): ProviderAnswer {
     const facts = factsOf(claims, this.#provider);
     if (facts === undefined)
       return { outcome: 'invalid', detail: `the ID token has no usable ${this.#provider.subjectClaim}` };

@@ -16,14 +16,14 @@ import type {
   ReportRequest,
   UsersReport,
 } from '../../http/admin/controller-endpoints.ts';
-import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
+import type { ProviderClients } from '../../login/upstream/provider-clients.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
 
 export interface ReplicaOptions {
   readonly registry: Pick<RegistrySync, 'current' | 'servedState' | 'servedResource' | 'servedProviders' | 'textOf'>;
   readonly usage: ClientUsage;
   /** Undefined until the token server is assembled. */
-  readonly providers: () => Pick<IdentityProviders, 'reports'> | undefined;
+  readonly providerClients: () => Pick<ProviderClients, 'reports'> | undefined;
   /** By uid, the Secrets with users that do not count as a whole. */
   readonly users: () => ReadonlyMap<string, UsersReport>;
   readonly clock: Clock;
@@ -58,7 +58,7 @@ export class Replica implements ReplicaApi {
 
   report({ after }: ReportRequest): ReportAnswer {
     const { registry, usage } = this.#options;
-    const reports = this.#options.providers()?.reports();
+    const reports = this.#options.providerClients()?.reports();
     const providers: Record<string, ProviderReport> = {};
     for (const [uid, { generation }] of registry.servedProviders) {
       const report = reports?.get(uid);

@@ -141,7 +141,7 @@ export function createAdminSide(
       registry,
       usage,
       clock: systemClock,
-      providers: () => progress.serving?.tokens.providers,
+      providerClients: () => progress.serving?.tokens.providerClients,
       users: () => usersSecrets.faults,
     }),
   });

@@ -21,7 +21,7 @@ import { callbackUrl } from '../../http/sign-in/upstream-sign-in.ts';
 import { BlockedPeople } from '../../login/blocked-people.ts';
 import { Blocks } from '../../login/blocks.ts';
 import { Everyone } from '../../login/everyone.ts';
-import { IdentityProviders } from '../../login/upstream/identity-providers.ts';
+import { ProviderClients } from '../../login/upstream/provider-clients.ts';
 import { memoryReplays } from '../../memory/stores.ts';
 import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
@@ -42,8 +42,8 @@ import { UNLIMITED_STATE } from '../../oauth/limits/state-limits.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { People, Stores } from '../../oauth/ports/ports.ts';
 import type { Client } from '../../oauth/registry/client.ts';
-import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { KeyRing } from '../../oauth/registry/keys.ts';
+import type { UpstreamProviders } from '../../oauth/registry/upstream-providers.ts';
 import { sealedStores } from '../../oauth/sealed-stores/sealed-stores.ts';
 import { Handles } from '../../oauth/tokens/handles.ts';
 import { IdTokens } from '../../oauth/tokens/id-tokens.ts';
@@ -62,7 +62,7 @@ export interface ClientPorts {
   /** Those for programs. A browser would ask each of its people for a certificate. */
   readonly mutualTlsEndpoints: readonly Endpoint[];
   readonly logouts: SessionLogouts;
-  readonly providers: IdentityProviders;
+  readonly providerClients: ProviderClients;
 }
 
 /** Everyone who can sign in, and where. @param stores with records that this server has sealed */
@@ -71,8 +71,8 @@ function peopleOf(
   { persons, sessions, watermarks }: Stores,
   { upstreamDuration, upstreamErrors }: Metrics,
   audit: Audit,
-): { readonly owners: People; readonly sources: IdentitySources; readonly providers: IdentityProviders } {
-  const providers = new IdentityProviders({
+): { readonly owners: People; readonly providers: UpstreamProviders; readonly providerClients: ProviderClients } {
+  const providerClients = new ProviderClients({
     providers: () => registry.current.providers,
     clock,
     observe: ({ provider, step, seconds, isFailed }) => {
@@ -97,15 +97,15 @@ function peopleOf(
     },
     onFault: (error) => log.warn({ err: error }, 'what a blocked person holds is not ended: it is tried again'),
   });
-  const everyone = new Everyone({ users, persons, providers, clock, blocked });
-  const sources: IdentitySources = {
-    list: () => providers.list(),
-    provider: (name) => providers.provider(name),
-    source: (name) => providers.source(name),
-    faultOf: (name) => providers.faultOf(name),
+  const everyone = new Everyone({ users, persons, providers: providerClients, clock, blocked });
+  const providers: UpstreamProviders = {
+    list: () => providerClients.list(),
+    provider: (name) => providerClients.provider(name),
+    upstream: (name) => providerClients.upstream(name),
+    faultOf: (name) => providerClients.faultOf(name),
     remember: (person, provider) => everyone.remember(person, provider),
   };
-  return { owners: everyone, sources, providers };
+  return { owners: everyone, providers, providerClients };
 }
 
 const HOUR = 3_600_000;
@@ -133,7 +133,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     macs: new RecordMacs({ issuer, peppers }),
     onForged: (kind, grantId) => audit.record({ type: 'state_forged', reason: kind, grantId }),
   });
-  const { owners, sources, providers } = peopleOf(options, stores, metrics, audit);
+  const { owners, providers, providerClients } = peopleOf(options, stores, metrics, audit);
   const handles = new Handles({ issuer, peppers, random });
   const tokens = new AccessTokens({ issuer, clock, random, handles, endOfTick: setImmediate });
   const limiter = rateLimits ? new AuthenticationLimit({ clock }) : UNLIMITED_AUTHENTICATION;
@@ -175,7 +175,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     registry,
     stores,
     owners,
-    sources,
+    providers,
     clock,
     random,
     audit,
@@ -224,6 +224,6 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
     ],
     mutualTlsEndpoints: forPrograms(socketCertificates),
     logouts,
-    providers,
+    providerClients,
   };
 }

@@ -15,8 +15,8 @@ import type { SignInFlow } from '../../http/sign-in/sign-in-flow.ts';
 import type { AuthorizationEndpoint } from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Audit } from '../../oauth/ports/audit.ts';
 import type { Clock, People, Random, Stores } from '../../oauth/ports/ports.ts';
-import type { IdentitySources } from '../../oauth/registry/identity-sources.ts';
 import type { RegistryRef } from '../../oauth/registry/registry.ts';
+import type { UpstreamProviders } from '../../oauth/registry/upstream-providers.ts';
 import { issuerPath } from '../../oauth/values/issuer.ts';
 
 export interface SignInOptions {
@@ -31,7 +31,7 @@ export interface SignInOptions {
   readonly registry: RegistryRef;
   readonly stores: Stores;
   readonly owners: People;
-  readonly sources: IdentitySources;
+  readonly providers: UpstreamProviders;
   readonly clock: Clock;
   readonly random: Random;
   readonly audit: Audit;
@@ -52,7 +52,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     registry,
     stores,
     owners,
-    sources,
+    providers,
     clock,
     random,
     audit,
@@ -67,7 +67,7 @@ export function assembleSignIn(options: SignInOptions): SignInFlow {
     authorization,
     registry,
     owners,
-    sources,
+    providers,
     clock,
     random,
     audit,

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { SessionLogouts } from '../../delivery/session-logouts.ts';
 import { TrustedProxies } from '../../http/server/client-address.ts';
 import { createHttpServer } from '../../http/server/server.ts';
-import type { IdentityProviders } from '../../login/upstream/identity-providers.ts';
+import type { ProviderClients } from '../../login/upstream/provider-clients.ts';
 import { AuditLog } from '../log/audit-log.ts';
 import { type AdminSide, assembleAdminSide, sharedServerOptions } from './admin-side.ts';
 import { clientPorts } from './client-ports.ts';
@@ -20,7 +20,7 @@ export interface TokenServer extends AdminSide {
   /** To be started, and stopped at the end. */
   readonly logouts: SessionLogouts;
   /** The state of the identity providers. */
-  readonly providers: IdentityProviders;
+  readonly providerClients: ProviderClients;
   /** To be started, and stopped at the end. */
   readonly discovery: ProviderDiscovery;
   /** To be called at each swap of the registry. @param seconds from the change of the manifests until it is served */
@@ -46,15 +46,15 @@ export function assembleTokenServer(options: TokenServerOptions, side = assemble
     pepper: peppers[0],
     observe: (event) => usage?.note(event),
   });
-  const { publicEndpoints, mutualTlsEndpoints, logouts, providers } = clientPorts(options, audit, metrics);
+  const { publicEndpoints, mutualTlsEndpoints, logouts, providerClients } = clientPorts(options, audit, metrics);
   const shared = { ...sharedServerOptions(options, metrics), brand, isDraining: () => draining.begun };
   const tls = options.mutualTls?.listenerTls;
   return {
     ...side,
     audit,
     logouts,
-    providers,
-    discovery: new ProviderDiscovery(providers),
+    providerClients,
+    discovery: new ProviderDiscovery(providerClients),
     public: createHttpServer({ ...shared, endpoints: publicEndpoints }),
     mutualTls: tls && createHttpServer({ ...shared, endpoints: mutualTlsEndpoints, tls, proxies: NO_PROXIES }),
     registrySwapped: (seconds) => metrics.registrySwap.observe(seconds),

@@ -1,7 +1,7 @@
 // Discovery documents that are not used: what is reported of them is a word, and nothing of what they say.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { IdentityProviders } from '../../../src/login/upstream/identity-providers.ts';
+import { ProviderClients } from '../../../src/login/upstream/provider-clients.ts';
 import { CertificateMaker, type MadeCertificate } from '../../client-certificates.ts';
 import { TestClock } from '../../grantry.ts';
 import { until } from '../../until.ts';
@@ -32,17 +32,17 @@ async function reportOf(): Promise<unknown> {
   const credentials = Object.assign({}, anOidcProvider().credentials, { authorities: authority.certificate });
   const provider = anOidcProvider({ issuer: upstream.issuer, credentials });
   const served = [provider];
-  const sources = new IdentityProviders({
+  const clients = new ProviderClients({
     clock: new TestClock(),
     providers: () => served,
     observe: () => {},
     onDiscovered: () => {},
     onGroupsLeftOut: () => {},
   });
-  sources.discover();
-  await until('the discovery', () => (upstream.asked.get(PATH) ?? 0) > 0 && !sources.isDiscovering);
-  sources.close();
-  return sources.reports().get(provider.uid);
+  clients.discover();
+  await until('the discovery', () => (upstream.asked.get(PATH) ?? 0) > 0 && !clients.isDiscovering);
+  clients.close();
+  return clients.reports().get(provider.uid);
 }
 
 const FAILED = { generation: 1, reach: 'DiscoveryFailed', isOverage: false };

@@ -2,7 +2,7 @@
 // cause, and nothing that the provider wrote.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { OidcSource } from '../../../src/login/upstream/oidc.ts';
+import { OidcProviderClient } from '../../../src/login/upstream/oidc.ts';
 import { CertificateMaker, type MadeCertificate } from '../../client-certificates.ts';
 import { freePort } from '../../free-port.ts';
 import { anOidcProvider, SIGN_IN_REQUEST } from './providers.ts';
@@ -31,9 +31,9 @@ beforeEach(() => {
   upstream.answers.clear();
 });
 
-function sourceAt(issuer: string, authorities: string | undefined = authority.certificate): OidcSource {
+function clientAt(issuer: string, authorities: string | undefined = authority.certificate): OidcProviderClient {
   const credentials = { clientId: 'grantry', clientSecret: 'ofgrantry', authorities };
-  return new OidcSource(anOidcProvider({ issuer }), { credentials, isClaimedElsewhere: () => false });
+  return new OidcProviderClient(anOidcProvider({ issuer }), { credentials, isClaimedElsewhere: () => false });
 }
 
 function answer(path: string, body: unknown, status = 200): void {
@@ -48,9 +48,9 @@ function page(path: string): void {
 
 describe('a discovery', () => {
   const detailAt = async (issuer: string, authorities?: string) => {
-    const source = sourceAt(issuer, authorities);
-    const { detail } = await source.discover();
-    source.close();
+    const client = clientAt(issuer, authorities);
+    const { detail } = await client.discover();
+    client.close();
     return detail;
   };
 
@@ -99,10 +99,10 @@ describe('a discovery', () => {
 
 describe('credentials that are tried with a made-up code', () => {
   const verified = async () => {
-    const source = sourceAt(upstream.issuer);
-    await source.discover();
-    const detail = await source.verifyCredentials(SIGN_IN_REQUEST.callbackUrl);
-    source.close();
+    const client = clientAt(upstream.issuer);
+    await client.discover();
+    const detail = await client.verifyCredentials(SIGN_IN_REQUEST.callbackUrl);
+    client.close();
     return detail;
   };
 
@@ -159,18 +159,18 @@ describe('credentials that are tried with a made-up code', () => {
 
 describe('a sign-in', () => {
   const detailOf = async (parameters: Readonly<Record<string, string>> = { code: 'c1' }) => {
-    const source = sourceAt(upstream.issuer);
-    await source.discover();
-    const started = await source.begin(SIGN_IN_REQUEST);
+    const client = clientAt(upstream.issuer);
+    await client.discover();
+    const started = await client.begin(SIGN_IN_REQUEST);
     if (started === 'unavailable') throw new Error('the provider was discovered');
     upstream.nonce = started.nonce;
     const query = new URLSearchParams({ state: started.state, ...parameters });
-    const end = await source.finish({
+    const end = await client.finish({
       pending: started,
       callbackUrl: SIGN_IN_REQUEST.callbackUrl,
       parameters: query,
     });
-    source.close();
+    client.close();
     return end.outcome === 'unavailable' || end.outcome === 'invalid' ? [end.outcome, end.detail] : [end.outcome];
   };
 

@@ -2,7 +2,7 @@
 // userinfo that contradicts them.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { OidcSource } from '../../../src/login/upstream/oidc.ts';
+import { OidcProviderClient } from '../../../src/login/upstream/oidc.ts';
 import { anOidcProvider, SIGN_IN_REQUEST } from './providers.ts';
 import { json, ScriptedProvider } from './scripted-provider.ts';
 
@@ -27,14 +27,14 @@ async function outcome(): Promise<string> {
   const provider = anOidcProvider({ issuer: upstream.issuer });
   const { credentials } = provider;
   if (credentials === undefined) throw new Error('a provider of these tests has credentials');
-  const source = new OidcSource(provider, { credentials, isClaimedElsewhere: () => false });
-  await source.discover();
-  const started = await source.begin(SIGN_IN_REQUEST);
+  const client = new OidcProviderClient(provider, { credentials, isClaimedElsewhere: () => false });
+  await client.discover();
+  const started = await client.begin(SIGN_IN_REQUEST);
   if (started === 'unavailable') throw new Error('the provider was discovered');
   upstream.nonce = started.nonce;
   const parameters = new URLSearchParams({ state: started.state, code: 'c1' });
-  const answer = await source.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
-  source.close();
+  const answer = await client.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
+  client.close();
   return answer.outcome === 'asserted' ? String(answer.person.username) : answer.outcome;
 }
 

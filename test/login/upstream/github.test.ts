@@ -1,7 +1,7 @@
 // Sign-in by GitHub, over TLS against a server that answers as GitHub documents: the person, and which groups count.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { GitHubSource } from '../../../src/login/upstream/github.ts';
+import { GitHubProviderClient } from '../../../src/login/upstream/github.ts';
 import type { GitHubProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { proxyOfTheEnvironment } from './environment-proxy.ts';
 import { GitHubStandIn } from './github-stand-in.ts';
@@ -18,17 +18,17 @@ async function signIn(changes: Partial<GitHubProvider> = {}, parameters: Record<
   const { host, authorities } = github;
   const credentials = { clientId: 'grantry', clientSecret: 's', authorities };
   const provider = aGitHubProvider(Object.assign({ host, organizations: ['corp'], credentials }, changes));
-  const source = new GitHubSource(provider, { credentials, isClaimedElsewhere: () => false });
-  await source.discover();
-  const started = await source.begin(SIGN_IN_REQUEST);
+  const client = new GitHubProviderClient(provider, { credentials, isClaimedElsewhere: () => false });
+  await client.discover();
+  const started = await client.begin(SIGN_IN_REQUEST);
   if (started === 'unavailable') throw new Error('its endpoints are known');
   const answer = new URLSearchParams(Object.assign({ state: started.state }, parameters));
-  const outcome = await source.finish({
+  const outcome = await client.finish({
     pending: started,
     callbackUrl: SIGN_IN_REQUEST.callbackUrl,
     parameters: answer,
   });
-  source.close();
+  client.close();
   return { started, outcome };
 }
 

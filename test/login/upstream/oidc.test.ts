@@ -1,8 +1,8 @@
 // Sign-in by an OpenID provider, over HTTP: what is sent, what is believed, and what every fault becomes.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { OidcSource } from '../../../src/login/upstream/oidc.ts';
-import type { SignInRequest, SourceAnswer, StartedSignIn } from '../../../src/oauth/ports/identity-source.ts';
+import { OidcProviderClient } from '../../../src/login/upstream/oidc.ts';
+import type { ProviderAnswer, SignInRequest, StartedSignIn } from '../../../src/oauth/ports/upstream-provider.ts';
 import type { OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { CertificateMaker } from '../../client-certificates.ts';
 import { anOidcProvider, SIGN_IN_REQUEST } from './providers.ts';
@@ -23,16 +23,16 @@ beforeEach(() => {
   upstream.redeemed.length = 0;
 });
 
-function sourceWith(changes: Partial<OidcProvider> = {}, isClaimedElsewhere = (_domain: string) => false) {
+function clientWith(changes: Partial<OidcProvider> = {}, isClaimedElsewhere = (_domain: string) => false) {
   const provider = anOidcProvider(Object.assign({ issuer: upstream.issuer }, changes));
   const { credentials } = provider;
   if (credentials === undefined) throw new Error('a provider of these tests has credentials');
-  return new OidcSource(provider, { credentials, isClaimedElsewhere });
+  return new OidcProviderClient(provider, { credentials, isClaimedElsewhere });
 }
 
-async function departed(source: OidcSource, request: Partial<SignInRequest> = {}): Promise<StartedSignIn> {
-  expect((await source.discover()).reach).toBe('Reachable');
-  const started = await source.begin(Object.assign({}, SIGN_IN_REQUEST, request));
+async function departed(client: OidcProviderClient, request: Partial<SignInRequest> = {}): Promise<StartedSignIn> {
+  expect((await client.discover()).reach).toBe('Reachable');
+  const started = await client.begin(Object.assign({}, SIGN_IN_REQUEST, request));
   if (started === 'unavailable') throw new Error('the provider was discovered');
   upstream.nonce = started.nonce;
   return started;
@@ -47,16 +47,16 @@ function returning(started: StartedSignIn, parameters: Record<string, string> = 
 async function answerTo(
   parameters?: Record<string, string>,
   changes: Partial<OidcProvider> = {},
-): Promise<SourceAnswer> {
-  const source = sourceWith(changes);
-  const started = await departed(source);
-  return await source.finish(returning(started, parameters));
+): Promise<ProviderAnswer> {
+  const client = clientWith(changes);
+  const started = await departed(client);
+  return await client.finish(returning(started, parameters));
 }
 
 describe('the request', () => {
   it('has PKCE, state, nonce, and what the manifest and the client ask for', async () => {
-    const source = sourceWith({ acrValues: ['mfa', 'phr'], scopes: ['openid', 'groups'] });
-    const started = await departed(source, {
+    const client = clientWith({ acrValues: ['mfa', 'phr'], scopes: ['openid', 'groups'] });
+    const started = await departed(client, {
       prompt: 'login',
       maxAge: 60,
       loginHint: 'ada',
@@ -79,7 +79,7 @@ describe('the request', () => {
       login_hint: 'ada',
       ui_locales: 'de',
     });
-    const again = await departed(source);
+    const again = await departed(client);
     expect([again.state, again.nonce, again.codeVerifier]).not.toEqual([
       started.state,
       started.nonce,
@@ -88,7 +88,7 @@ describe('the request', () => {
   });
 
   it('before anything is known of the provider → unavailable', async () => {
-    expect(await sourceWith().begin(SIGN_IN_REQUEST)).toBe('unavailable');
+    expect(await clientWith().begin(SIGN_IN_REQUEST)).toBe('unavailable');
   });
 });
 
@@ -102,9 +102,9 @@ describe('a good answer', () => {
       email_verified: true,
       groups: ['x'],
     };
-    const source = sourceWith();
-    const started = await departed(source);
-    expect(await source.finish(returning(started))).toEqual({
+    const client = clientWith();
+    const started = await departed(client);
+    expect(await client.finish(returning(started))).toEqual({
       outcome: 'asserted',
       person: {
         subject: expect.stringMatching(/^usr_/),
@@ -153,9 +153,9 @@ describe('a good answer', () => {
 
   it('in a domain that another provider lists → the address is left out', async () => {
     upstream.claims = { email: 'a@b.example', email_verified: true };
-    const source = sourceWith({}, (domain) => domain === 'b.example');
-    const started = await departed(source);
-    expect(await source.finish(returning(started))).toMatchObject({ person: { email: undefined } });
+    const client = clientWith({}, (domain) => domain === 'b.example');
+    const started = await departed(client);
+    expect(await client.finish(returning(started))).toMatchObject({ person: { email: undefined } });
   });
 });
 
@@ -272,14 +272,14 @@ describe('discovery', () => {
     ['an endpoint of another scheme', { authorization_endpoint: 'javascript:alert(1)' }, 'DiscoveryFailed'],
   ])('of a document with %s → %s', async (_case, metadata, reach) => {
     upstream.metadata = metadata.issuer === 'SLASH' ? { issuer: `${upstream.issuer}/` } : metadata;
-    const source = sourceWith();
-    expect((await source.discover()).reach).toBe(reach);
-    expect(await source.begin(SIGN_IN_REQUEST)).toBe('unavailable');
+    const client = clientWith();
+    expect((await client.discover()).reach).toBe(reach);
+    expect(await client.begin(SIGN_IN_REQUEST)).toBe('unavailable');
   });
 
   it('of 1 MiB, of a redirect, of another status, of no JSON → failed, and what was known stands', async () => {
-    const source = sourceWith();
-    await departed(source);
+    const client = clientWith();
+    await departed(client);
     const path = '/.well-known/openid-configuration';
     const faults = [
       (_request: unknown, response: Parameters<typeof json>[0]) => json(response, { padding: 'x'.repeat(1024 * 1024) }),
@@ -291,18 +291,18 @@ describe('discovery', () => {
     ];
     for (const fault of faults) {
       upstream.answers.set(path, fault);
-      expect((await source.discover()).reach).toBe('DiscoveryFailed');
+      expect((await client.discover()).reach).toBe('DiscoveryFailed');
     }
-    expect(await source.begin(SIGN_IN_REQUEST)).not.toBe('unavailable');
-    source.forget();
-    expect(await source.begin(SIGN_IN_REQUEST)).toBe('unavailable');
+    expect(await client.begin(SIGN_IN_REQUEST)).not.toBe('unavailable');
+    client.forget();
+    expect(await client.begin(SIGN_IN_REQUEST)).toBe('unavailable');
   });
 
   it('again, of the same document → the keys that were fetched stay', async () => {
-    const source = sourceWith();
+    const client = clientWith();
     for (let round = 0; round < 2; round += 1) {
-      const started = await departed(source);
-      expect((await source.finish(returning(started))).outcome).toBe('asserted');
+      const started = await departed(client);
+      expect((await client.finish(returning(started))).outcome).toBe('asserted');
     }
     expect(upstream.asked.get('/keys')).toBe(1);
   });
@@ -318,9 +318,9 @@ describe('a provider behind an authority of its own', () => {
       const { credentials } = anOidcProvider();
       const trusting = Object.assign({}, credentials, { authorities: authority.certificate });
       const reach = async (using: typeof trusting) => {
-        const source = sourceWith({ issuer: secure.issuer, credentials: using });
-        const { reach: reached } = await source.discover();
-        source.close();
+        const client = clientWith({ issuer: secure.issuer, credentials: using });
+        const { reach: reached } = await client.discover();
+        client.close();
         return reached;
       };
       expect(await reach(trusting)).toBe('Reachable');
@@ -334,17 +334,17 @@ describe('a provider behind an authority of its own', () => {
 });
 
 it('33 sign-ins at once → the last one is refused, the others go on', async () => {
-  const source = sourceWith();
-  const started = await departed(source);
+  const client = clientWith();
+  const started = await departed(client);
   const held: (() => void)[] = [];
   upstream.answers.set('/token', (_request, response) => {
     held.push(() => json(response, { error: 'invalid_grant' }, 400));
     if (held.length === 32) full.resolve();
   });
   const full = Promise.withResolvers<void>();
-  const running = Array.from({ length: 32 }, () => source.finish(returning(started)));
+  const running = Array.from({ length: 32 }, () => client.finish(returning(started)));
   await full.promise;
-  expect(await source.finish(returning(started))).toMatchObject({ outcome: 'unavailable' });
+  expect(await client.finish(returning(started))).toMatchObject({ outcome: 'unavailable' });
   for (const answer of held) answer();
   expect(await Promise.all(running)).toMatchObject(Array.from({ length: 32 }, () => ({ outcome: 'invalid' })));
 });

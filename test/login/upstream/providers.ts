@@ -1,6 +1,6 @@
 // IdentityProviders for tests, as their manifests with defaults become, and a sign-in request for them.
 
-import type { SignInRequest } from '../../../src/oauth/ports/identity-source.ts';
+import type { SignInRequest } from '../../../src/oauth/ports/upstream-provider.ts';
 import type { GitHubProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 
 const BASE = {

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import { Replica, type ReplicaOptions } from '../../../src/processes/server/replica.ts';
 
-type Reports = ReturnType<NonNullable<ReturnType<ReplicaOptions['providers']>>['reports']>;
+type Reports = ReturnType<NonNullable<ReturnType<ReplicaOptions['providerClients']>>['reports']>;
 
 it.each<[string, Reports, object]>([
   ['no word of it yet', new Map(), { generation: 2, reachable: false, reason: 'NotObserved' }],
@@ -29,7 +29,7 @@ it.each<[string, Reports, object]>([
   const replica = new Replica({
     registry: registry as unknown as ReplicaOptions['registry'],
     usage: usage as unknown as ReplicaOptions['usage'],
-    providers: () => ({ reports: () => reports }),
+    providerClients: () => ({ reports: () => reports }),
     users: () => new Map(),
     clock: systemClock,
   });

@@ -1,11 +1,11 @@
-// What the sources of all types share: what they are made with, what they report, and what a fault becomes.
+// What the clients of all types of provider share: what they are made with, what they report, and what a fault becomes.
 
-import type { IdentitySource, SourceAnswer } from '../../oauth/ports/identity-source.ts';
+import type { ProviderAnswer, UpstreamProvider } from '../../oauth/ports/upstream-provider.ts';
 import type { IdentityProvider, ProviderCredentials } from '../../oauth/registry/identity-provider.ts';
 import { type EndpointName, faultDetail } from './fault-detail.ts';
 import { UpstreamUnavailableError } from './upstream-fetch.ts';
 
-export interface SourceOptions {
+export interface ProviderClientOptions {
   readonly credentials: ProviderCredentials;
   /** Whether another provider lists a domain among those that it lets in. */
   readonly isClaimedElsewhere: (domain: string) => boolean;
@@ -21,8 +21,8 @@ export interface Discovery {
   readonly detail?: string | undefined;
 }
 
-/** A source with what its directory does to it. */
-export interface Source extends IdentitySource {
+/** An upstream provider, with what `ProviderClients` does to it. */
+export interface ProviderClient extends UpstreamProvider {
   /** Learns what has to be known of the provider before anyone can be sent there; never throws. */
   discover(): Promise<Discovery>;
   /**
@@ -50,14 +50,14 @@ const UNAVAILABLE = ['temporarily_unavailable', 'server_error'];
 const KNOWN = [...UNAVAILABLE, 'invalid_request', 'unauthorized_client', 'unsupported_response_type', 'invalid_scope'];
 
 /** The answer to an `error` of the provider (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6). */
-export function answerOfError(error: string): SourceAnswer {
+export function answerOfError(error: string): ProviderAnswer {
   if (CANCELLED.includes(error)) return { outcome: 'cancelled' };
   const detail = KNOWN.includes(error) ? `the authorization endpoint answered ${error}` : undefined;
   return { outcome: UNAVAILABLE.includes(error) ? 'unavailable' : 'invalid', detail };
 }
 
 /** The answer to what a call has thrown. */
-export function answerOfFault(fault: unknown, nameOf: EndpointName): SourceAnswer {
+export function answerOfFault(fault: unknown, nameOf: EndpointName): ProviderAnswer {
   const detail = faultDetail(fault, nameOf);
   for (let cause = fault; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof UpstreamUnavailableError) return { outcome: 'unavailable', detail };

@@ -1,4 +1,4 @@
-// The port of upstream sign-in: a source sends a browser to an identity provider, and reads its answer about the person.
+// The port of upstream sign-in: an identity provider is sent a browser, and its answer about the person is read.
 
 /** A person as a provider asserts them, mapped and validated by the rules of its manifest. */
 export interface AssertedPerson {
@@ -51,7 +51,7 @@ export interface Return {
 export type AssertionRefusal = 'person_not_permitted' | 'email_not_verified' | 'groups_overage' | 'too_many_groups';
 
 /** What came of a sign-in at a provider. `detail`: what failed, for the log line only; no text of the provider. */
-export type SourceAnswer =
+export type ProviderAnswer =
   | {
       readonly outcome: 'asserted';
       readonly person: AssertedPerson;
@@ -69,9 +69,9 @@ export type SourceAnswer =
   | { readonly outcome: 'refused'; readonly reason: AssertionRefusal; readonly username: string };
 
 /** One identity provider. */
-export interface IdentitySource {
+export interface UpstreamProvider {
   /** Where a browser signs in; `unavailable` while nothing is known of the provider's endpoints. */
   begin(request: SignInRequest): Promise<StartedSignIn | 'unavailable'>;
   /** Redeems what came back. It throws nothing, and keeps no token of the provider. */
-  finish(returned: Return): Promise<SourceAnswer>;
+  finish(returned: Return): Promise<ProviderAnswer>;
 }

@@ -1,8 +1,8 @@
 // The identity providers of now: replaced, discovered again, relied on for a day, and reported.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { IdentityProviders, type ProviderCall } from '../../../src/login/upstream/identity-providers.ts';
-import type { Discovery } from '../../../src/login/upstream/source.ts';
+import type { Discovery } from '../../../src/login/upstream/provider-client.ts';
+import { type ProviderCall, ProviderClients } from '../../../src/login/upstream/provider-clients.ts';
 import type { IdentityProvider, OidcProvider } from '../../../src/oauth/registry/identity-provider.ts';
 import { TestClock } from '../../grantry.ts';
 import { until } from '../../until.ts';
@@ -17,7 +17,7 @@ const calls: ProviderCall[] = [];
 const discovered: [provider: string, discovery: Discovery][] = [];
 const leftOut: [provider: string, count: number][] = [];
 let served: readonly IdentityProvider[];
-let sources: IdentityProviders;
+let clients: ProviderClients;
 beforeEach(async () => {
   calls.length = 0;
   upstream = await ScriptedProvider.start();
@@ -25,7 +25,7 @@ beforeEach(async () => {
   served = [];
   leftOut.length = 0;
   discovered.length = 0;
-  sources = new IdentityProviders({
+  clients = new ProviderClients({
     clock,
     providers: () => served,
     observe: (call) => void calls.push(call),
@@ -34,24 +34,24 @@ beforeEach(async () => {
   });
 });
 afterEach(() => {
-  sources.close();
+  clients.close();
   upstream.stop();
 });
 
 const corp = (changes: Partial<OidcProvider> = {}) =>
   anOidcProvider(Object.assign({ issuer: upstream.issuer }, changes));
-const reach = (uid = 'uid-corp') => sources.reports().get(uid)?.reach;
+const reach = (uid = 'uid-corp') => clients.reports().get(uid)?.reach;
 const asked = () => upstream.asked.get(METADATA) ?? 0;
-const begin = async () => await sources.source('corp')?.begin(SIGN_IN_REQUEST);
+const begin = async () => await clients.upstream('corp')?.begin(SIGN_IN_REQUEST);
 
 function serve(providers: readonly IdentityProvider[]): void {
   served = providers;
-  sources.discover();
+  clients.discover();
 }
 
 /** Waits for the end of the discovery that has begun. */
 async function settled(count: number): Promise<void> {
-  await until('the discovery', () => asked() >= count && !sources.isDiscovering);
+  await until('the discovery', () => asked() >= count && !clients.isDiscovering);
 }
 
 describe('a provider', () => {
@@ -60,9 +60,9 @@ describe('a provider', () => {
     serve([provider]);
     expect(reach()).toBe('NotObserved');
     await settled(1);
-    expect(sources.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reachable', isOverage: false }]]));
-    expect(sources.provider('corp')).toBe(provider);
-    expect(sources.source('local')).toBeUndefined();
+    expect(clients.reports()).toEqual(new Map([['uid-corp', { generation: 1, reach: 'Reachable', isOverage: false }]]));
+    expect(clients.provider('corp')).toBe(provider);
+    expect(clients.upstream('local')).toBeUndefined();
   });
 
   it('that is the same object → is not discovered again', async () => {
@@ -84,11 +84,11 @@ describe('a provider', () => {
     await settled(1);
     serve([corp(Object.assign({ generation: 2 }, changes))]);
     expect(await begin()).toMatchObject({ location: expect.anything() });
-    expect([asked(), sources.reports().get('uid-corp')]).toEqual([
+    expect([asked(), clients.reports().get('uid-corp')]).toEqual([
       1,
       { generation: 2, reach: 'Reachable', isOverage: false },
     ]);
-    expect(sources.provider('corp')).toMatchObject(changes);
+    expect(clients.provider('corp')).toMatchObject(changes);
   });
 
   const credentials = { clientId: 'grantry', clientSecret: 'another secret of grantry!!!', authorities: undefined };
@@ -114,8 +114,8 @@ describe('a provider', () => {
     serve([corp({ requiredClaims: [{ claim: 'hd', values: ['corp.example'] }] })]);
     upstream.nonce = started.nonce;
     const parameters = new URLSearchParams({ code: 'c', state: started.state });
-    const answer = await sources
-      .source('corp')
+    const answer = await clients
+      .upstream('corp')
       ?.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
     expect(answer).toMatchObject({ outcome: 'refused', reason: 'person_not_permitted' });
   });
@@ -127,15 +127,15 @@ describe('a provider', () => {
     expect([reach(), await begin()]).toEqual(['Reachable', expect.objectContaining({ location: expect.anything() })]);
   });
 
-  it('that is suspended → has no source and is not listed, and is still a provider', () => {
+  it('that is suspended → has no client and is not listed, and is still a provider', () => {
     serve([corp({ isSuspended: true })]);
-    expect([sources.source('corp'), sources.list()]).toEqual([undefined, []]);
-    expect(sources.provider('corp')).toBeDefined();
+    expect([clients.upstream('corp'), clients.list()]).toEqual([undefined, []]);
+    expect(clients.provider('corp')).toBeDefined();
   });
 
-  it('without credentials → listed, without a source, and not observed', () => {
+  it('without credentials → listed, without a client, and not observed', () => {
     serve([corp({ credentials: undefined })]);
-    expect([sources.list().length, sources.source('corp'), reach()]).toEqual([1, undefined, 'NotObserved']);
+    expect([clients.list().length, clients.upstream('corp'), reach()]).toEqual([1, undefined, 'NotObserved']);
   });
 
   it('of the type GitHub → reached without a call', async () => {
@@ -152,10 +152,10 @@ describe('discovery', () => {
     serve([corp()]);
     await settled(1);
     clock.advance(599_999);
-    sources.discover();
+    clients.discover();
     expect(asked()).toBe(1);
     clock.advance(1);
-    sources.discover();
+    clients.discover();
     await settled(2);
   });
 
@@ -164,7 +164,7 @@ describe('discovery', () => {
     await settled(1);
     upstream.answers.set(METADATA, (_request, response) => json(response, {}, 503));
     clock.advance(600_000);
-    sources.discover();
+    clients.discover();
     await settled(2);
     expect([reach(), await begin()]).toEqual([
       'DiscoveryFailed',
@@ -176,15 +176,15 @@ describe('discovery', () => {
       [20_000, 5],
     ] as const) {
       clock.advance(wait - 1);
-      sources.discover();
+      clients.discover();
       expect(asked()).toBe(count - 1);
       clock.advance(1);
-      sources.discover();
+      clients.discover();
       await settled(count);
     }
     expect(await begin()).not.toBe('unavailable');
     clock.advance(86_400_000 - 600_000 - 35_000 + 1);
-    sources.discover();
+    clients.discover();
     await settled(6);
     expect(await begin()).toBe('unavailable');
   });
@@ -194,7 +194,7 @@ describe('discovery', () => {
     await settled(1);
     upstream.metadata = { issuer: 'https://evil.example' };
     clock.advance(600_000);
-    sources.discover();
+    clients.discover();
     await settled(2);
     expect([reach(), await begin()]).toEqual(['IssuerMismatch', 'unavailable']);
   });
@@ -204,7 +204,7 @@ describe('discovery', () => {
     upstream.answers.set(METADATA, (_request, response) => answered.resolve(() => json(response, {}, 503)));
     serve([corp()]);
     const answer = await answered.promise;
-    sources.discover();
+    clients.discover();
     expect(asked()).toBe(1);
     answer();
     await settled(1);
@@ -212,7 +212,7 @@ describe('discovery', () => {
 });
 
 describe('a person whose groups are too many for the token', () => {
-  const isOverage = () => sources.reports().get('uid-corp')?.isOverage;
+  const isOverage = () => clients.reports().get('uid-corp')?.isOverage;
   beforeEach(async () => {
     serve([corp()]);
     await settled(1);
@@ -229,7 +229,7 @@ describe('a person whose groups are too many for the token', () => {
     upstream.userinfo = { sub: 'ada-1' };
     const parameters = new URLSearchParams({ code: 'c', state: started.state });
     const returned = { pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters };
-    expect(await sources.source('corp')?.finish(returned)).toMatchObject({ person: { groups: [] } });
+    expect(await clients.upstream('corp')?.finish(returned)).toMatchObject({ person: { groups: [] } });
   });
 
   it('→ reported for an hour', () => {
@@ -251,8 +251,8 @@ describe('what came of a discovery', () => {
     upstream.answers.set('/token', (_request, response) => json(response, { error }, 400));
   /** Serves a provider whose credentials are tried. */
   async function serveTried(): Promise<void> {
-    sources.close();
-    sources = new IdentityProviders({
+    clients.close();
+    clients = new ProviderClients({
       clock,
       providers: () => served,
       observe: () => {},
@@ -266,7 +266,7 @@ describe('what came of a discovery', () => {
   async function discoverAgain(milliseconds: number): Promise<void> {
     const before = asked();
     clock.advance(milliseconds);
-    sources.discover();
+    clients.discover();
     await settled(before + 1);
   }
 
@@ -277,12 +277,12 @@ describe('what came of a discovery', () => {
     await discoverAgain(5_000);
     const detail = 'the discovery document answered status 404';
     expect(discovered.splice(0)).toEqual([['corp', { reach: 'DiscoveryFailed', detail }]]);
-    expect(sources.faultOf('corp')).toBe(detail);
+    expect(clients.faultOf('corp')).toBe(detail);
     upstream.answers.clear();
     await discoverAgain(10_000);
     await discoverAgain(600_000);
     expect(discovered).toEqual([['corp', { reach: 'Reachable', detail: undefined }]]);
-    expect([sources.faultOf('corp'), sources.faultOf('none')]).toEqual([undefined, undefined]);
+    expect([clients.faultOf('corp'), clients.faultOf('none')]).toEqual([undefined, undefined]);
   });
 
   it('whose credentials are not tried → asks the token endpoint nothing', async () => {
@@ -317,12 +317,12 @@ describe('what came of a discovery', () => {
 
 it('groups left out because of their names → reported once an hour for each provider, also after an edit', async () => {
   const signIn = async (name: string, groups: readonly string[]) => {
-    const started = await sources.source(name)?.begin(SIGN_IN_REQUEST);
+    const started = await clients.upstream(name)?.begin(SIGN_IN_REQUEST);
     if (started === undefined || started === 'unavailable') throw new Error('the provider was discovered');
     upstream.nonce = started.nonce;
     upstream.claims = { preferred_username: 'a', name: 'A', email: 'a@b.example', email_verified: true, groups };
     const parameters = new URLSearchParams({ code: 'c', state: started.state });
-    await sources.source(name)?.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
+    await clients.upstream(name)?.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
   };
   const lab = () => corp({ name: 'lab', uid: 'uid-lab' });
   serve([corp(), lab()]);
@@ -360,8 +360,8 @@ it('an address in the domain of another provider → unverified, also while that
     if (started === undefined || started === 'unavailable') throw new Error('the provider was discovered');
     upstream.nonce = started.nonce;
     const parameters = new URLSearchParams({ code: 'c', state: started.state });
-    const answer = await sources
-      .source('corp')
+    const answer = await clients
+      .upstream('corp')
       ?.finish({ pending: started, callbackUrl: SIGN_IN_REQUEST.callbackUrl, parameters });
     return answer?.outcome === 'asserted' ? answer.person.email : answer;
   };

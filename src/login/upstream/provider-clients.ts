@@ -1,13 +1,13 @@
-// The identity providers of now, each with its source: replaced when a provider changes, and discovered again from time to time.
+// The identity providers of now, each with its client: replaced when a provider changes, and discovered again from time to time.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { IdentitySource } from '../../oauth/ports/identity-source.ts';
 import type { Clock } from '../../oauth/ports/ports.ts';
+import type { UpstreamProvider } from '../../oauth/ports/upstream-provider.ts';
 import type { IdentityProvider } from '../../oauth/registry/identity-provider.ts';
-import { issuerOf } from '../../oauth/registry/identity-sources.ts';
+import { issuerOf } from '../../oauth/registry/upstream-providers.ts';
 import { exponentialBackoff } from '../../oauth/values/backoff.ts';
-import { sourceOf } from './index.ts';
-import type { Discovery, Reach, Source } from './source.ts';
+import { providerClient } from './index.ts';
+import type { Discovery, ProviderClient, Reach } from './provider-client.ts';
 
 /** Between two discoveries of a provider that is reached, in milliseconds. */
 const EVERY = 600_000;
@@ -30,7 +30,7 @@ export interface ProviderReport {
 interface Held {
   provider: IdentityProvider;
   /** Undefined without credentials. */
-  readonly source: Source | undefined;
+  readonly client: ProviderClient | undefined;
   reach: ProviderReport['reach'];
   /** Why the provider was not reached, or does not accept this client; undefined when all is well. */
   detail: string | undefined;
@@ -45,7 +45,7 @@ interface Held {
   leftOutAt: number;
 }
 
-export interface IdentityProvidersOptions {
+export interface ProviderClientsOptions {
   /** The providers of the registry of now, by the same object while none changes. */
   readonly providers: () => readonly IdentityProvider[];
   readonly clock: Clock;
@@ -71,17 +71,17 @@ export interface ProviderCall {
   readonly isFailed: boolean;
 }
 
-export class IdentityProviders {
+export class ProviderClients {
   readonly #clock: Clock;
-  readonly #onDiscovered: IdentityProvidersOptions['onDiscovered'];
-  readonly #tryCredentials: IdentityProvidersOptions['tryCredentials'];
-  readonly #observe: IdentityProvidersOptions['observe'];
-  readonly #onGroupsLeftOut: IdentityProvidersOptions['onGroupsLeftOut'];
+  readonly #onDiscovered: ProviderClientsOptions['onDiscovered'];
+  readonly #tryCredentials: ProviderClientsOptions['tryCredentials'];
+  readonly #observe: ProviderClientsOptions['observe'];
+  readonly #onGroupsLeftOut: ProviderClientsOptions['onGroupsLeftOut'];
   readonly #providers: () => readonly IdentityProvider[];
   #followed: readonly IdentityProvider[] = [];
   #held: ReadonlyMap<string, Held> = new Map();
 
-  constructor(options: IdentityProvidersOptions) {
+  constructor(options: ProviderClientsOptions) {
     const { providers, clock, observe, onGroupsLeftOut } = options;
     this.#onDiscovered = options.onDiscovered;
     this.#tryCredentials = options.tryCredentials;
@@ -95,8 +95,8 @@ export class IdentityProviders {
   discover(): void {
     const now = this.#clock.now();
     for (const held of this.#now().values()) {
-      if (held.source !== undefined && !held.isDiscovering && held.nextAt <= now)
-        void this.#discover(held, held.source);
+      if (held.client !== undefined && !held.isDiscovering && held.nextAt <= now)
+        void this.#discover(held, held.client);
     }
   }
 
@@ -116,15 +116,15 @@ export class IdentityProviders {
   }
 
   /** Where people of a provider sign in; undefined while it is suspended, absent, or has no credentials. */
-  source(name: string): IdentitySource | undefined {
+  upstream(name: string): UpstreamProvider | undefined {
     const held = this.#now().get(name);
-    if (held?.source === undefined || held.provider.isSuspended) return undefined;
-    const { source, provider } = held;
+    if (held?.client === undefined || held.provider.isSuspended) return undefined;
+    const { client, provider } = held;
     return {
-      begin: (request) => source.begin(request),
+      begin: (request) => client.begin(request),
       finish: async (returned) => {
         const started = performance.now();
-        const answer = await source.finish(returned);
+        const answer = await client.finish(returned);
         const isFailed = answer.outcome === 'unavailable' || answer.outcome === 'invalid';
         this.#note(provider, 'redemption', { started, isFailed });
         if (answer.outcome === 'asserted') this.#recordGroups(held, answer);
@@ -156,10 +156,10 @@ export class IdentityProviders {
 
   /** Closes all connections. */
   close(): void {
-    for (const { source } of this.#held.values()) source?.close();
+    for (const { client } of this.#held.values()) client?.close();
   }
 
-  /** By name, suspended ones too. A provider that is reached as before keeps its source, and the discovered metadata. */
+  /** By name, suspended ones too. A provider that is reached as before keeps its client, and the discovered metadata. */
   #now(): ReadonlyMap<string, Held> {
     const providers = this.#providers();
     if (providers === this.#followed) return this.#held;
@@ -173,7 +173,7 @@ export class IdentityProviders {
       }),
     );
     const kept = new Set(this.#held.values());
-    for (const held of former.values()) if (!kept.has(held)) held.source?.close();
+    for (const held of former.values()) if (!kept.has(held)) held.client?.close();
     this.discover();
     return this.#held;
   }
@@ -181,11 +181,11 @@ export class IdentityProviders {
   #hold(provider: IdentityProvider): Held {
     const { credentials, name } = provider;
     const isClaimedElsewhere = (domain: string) => this.#isClaimedBeside(name, domain);
-    const source = credentials && sourceOf(provider, { credentials, isClaimedElsewhere });
+    const client = credentials && providerClient(provider, { credentials, isClaimedElsewhere });
     const begun = { failures: 0, nextAt: 0, reachedAt: 0, isDiscovering: false };
     return Object.assign(begun, {
       provider,
-      source,
+      client,
       reach: 'NotObserved' as const,
       detail: undefined,
       overageAt: Number.NEGATIVE_INFINITY,
@@ -219,10 +219,10 @@ export class IdentityProviders {
     this.#observe({ provider: name, step, seconds: (performance.now() - started) / 1000, isFailed });
   }
 
-  async #discover(held: Held, source: Source): Promise<void> {
+  async #discover(held: Held, client: ProviderClient): Promise<void> {
     held.isDiscovering = true;
     const started = performance.now();
-    const { reach, detail } = await this.#reached(held, source);
+    const { reach, detail } = await this.#reached(held, client);
     this.#note(held.provider, 'discovery', { started, isFailed: reach !== 'Reachable' });
     held.isDiscovering = false;
     const now = this.#clock.now();
@@ -231,7 +231,7 @@ export class IdentityProviders {
     held.failures = isReached ? 0 : held.failures + 1;
     if (isReached) held.reachedAt = now;
     // Another issuer may be another party: nothing known of the former one is used.
-    else if (reach === 'IssuerMismatch' || now - held.reachedAt > STALE_MAX) source.forget();
+    else if (reach === 'IssuerMismatch' || now - held.reachedAt > STALE_MAX) client.forget();
     const isNews = reach !== held.reach || detail !== held.detail;
     held.reach = reach;
     held.detail = detail;
@@ -239,11 +239,11 @@ export class IdentityProviders {
   }
 
   /** The credentials are tried with the first discovery that succeeds, and again until they are accepted. */
-  async #reached(held: Held, source: Source): Promise<Discovery> {
-    const discovery = await source.discover();
+  async #reached(held: Held, client: ProviderClient): Promise<Discovery> {
+    const discovery = await client.discover();
     const isTried = held.reach === 'Reachable' && held.detail === undefined;
     if (discovery.reach !== 'Reachable' || this.#tryCredentials === undefined || isTried) return discovery;
-    return { reach: 'Reachable', detail: await source.verifyCredentials(this.#tryCredentials(held.provider.name)) };
+    return { reach: 'Reachable', detail: await client.verifyCredentials(this.#tryCredentials(held.provider.name)) };
   }
 }
 
@@ -262,6 +262,6 @@ function follow(held: Held, provider: IdentityProvider): Held {
   // The edit may mend what kept it from being reached.
   if (held.reach !== 'Reachable') held.nextAt = 0;
   held.provider = provider;
-  held.source?.follow(provider);
+  held.client?.follow(provider);
   return held;
 }
