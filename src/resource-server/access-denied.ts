@@ -1,6 +1,6 @@
 // The error of a request that gets no access, with the whole answer to it.
 
-import type { RefusalAnswer, RefusalCode } from '../oauth/resource/refusal.ts';
+import type { BearerErrorAnswer, RefusalCode } from '../oauth/resource/bearer-error.ts';
 
 /** A request without access. The answer holds nothing secret; `reason` is for logs and is never sent. */
 export class AccessDenied extends Error {
@@ -16,7 +16,7 @@ export class AccessDenied extends Error {
   readonly reason: string;
 
   constructor(
-    { status, headers, body }: RefusalAnswer,
+    { status, headers, body }: BearerErrorAnswer,
     { code, reason, cause }: { code: RefusalCode | undefined; reason: string; cause?: unknown },
   ) {
     super(`access denied: ${reason}`, { cause });

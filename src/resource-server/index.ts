@@ -1,7 +1,7 @@
 // `grantry/resource-server`: checks access tokens at an API.
 
 export type { AccessClaims } from '../oauth/resource/access-token.ts';
-export type { RefusalCode } from '../oauth/resource/refusal.ts';
+export type { RefusalCode } from '../oauth/resource/bearer-error.ts';
 export type { BindingRule } from '../oauth/resource/sender-constraint.ts';
 export type { Access } from './access.ts';
 export { AccessDenied } from './access-denied.ts';

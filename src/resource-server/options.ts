@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { type NonceRule, ProofNonces } from '../oauth/dpop/nonces.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
-import { isQuotable, wellKnownMetadataUrl } from '../oauth/resource/refusal.ts';
+import { isQuotable, wellKnownMetadataUrl } from '../oauth/resource/bearer-error.ts';
 import type { BindingRule } from '../oauth/resource/sender-constraint.ts';
 import { issuerFault } from '../oauth/values/issuer.ts';
 import type { ApiRequest } from './api-request.ts';

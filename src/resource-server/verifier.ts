@@ -4,8 +4,8 @@ import { hash } from 'node:crypto';
 import { PROOF_ALGORITHM_NAMES, ProofVerifier } from '../oauth/dpop/proof.ts';
 import { AccessRefused } from '../oauth/resource/access-refused.ts';
 import { type AccessClaims, scopeOf } from '../oauth/resource/access-token.ts';
-import { isRefusal, type PresentedCredentials, presentedCredentials } from '../oauth/resource/credentials.ts';
-import { type ChallengeFacts, refusalAnswer, type Scheme } from '../oauth/resource/refusal.ts';
+import { bearerErrorAnswer, type ChallengeFacts, type Scheme } from '../oauth/resource/bearer-error.ts';
+import { isBearerError, type PresentedCredentials, presentedCredentials } from '../oauth/resource/credentials.ts';
 import { targetAddresses } from '../oauth/resource/request-target.ts';
 import { type ProvenSender, verifySender } from '../oauth/resource/sender-constraint.ts';
 import { type Access, accessOf } from './access.ts';
@@ -86,10 +86,10 @@ class ApiVerifier implements Verifier {
       return await this.#accessOf(request, scope, form);
     } catch (error) {
       if (!(error instanceof AccessRefused)) throw error;
-      const { refusal, cause } = error;
-      throw new AccessDenied(refusalAnswer(refusal, scope, this.#facts), {
-        code: refusal.code,
-        reason: refusal.reason,
+      const { bearerError, cause } = error;
+      throw new AccessDenied(bearerErrorAnswer(bearerError, scope, this.#facts), {
+        code: bearerError.code,
+        reason: bearerError.reason,
         cause,
       });
     }
@@ -98,7 +98,7 @@ class ApiVerifier implements Verifier {
   async #accessOf(request: ApiRequest, scope: readonly string[], form: unknown): Promise<Access> {
     const read = await readRequest(request, { formBody: this.formBody, form });
     const credentials = presentedCredentials(read);
-    if (isRefusal(credentials)) throw new AccessRefused(credentials);
+    if (isBearerError(credentials)) throw new AccessRefused(credentials);
     const claims = await this.#claimsOf(credentials);
     const sender = verifySender(
       credentials,
@@ -112,7 +112,7 @@ class ApiVerifier implements Verifier {
       },
       { verifier: this.#proofs, nonces: this.#settings.nonces, requireBinding: this.#settings.requireBinding },
     );
-    if (isRefusal(sender)) throw new AccessRefused(sender);
+    if (isBearerError(sender)) throw new AccessRefused(sender);
     await this.#claimProof(sender);
     const { scheme } = credentials;
     const held = scopeOf(claims);

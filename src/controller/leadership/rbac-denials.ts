@@ -25,7 +25,7 @@ export interface RbacDenialsOptions {
 }
 
 /** The last message of the API server and its time, epoch milliseconds. */
-interface Refusal {
+interface RbacDenial {
   readonly message: string;
   readonly at: number;
 }
@@ -40,7 +40,7 @@ export class RbacDenials {
   readonly #log: RbacDenialsOptions['log'];
   readonly #clock: Clock;
   /** By kind of call and then by namespace. */
-  readonly #refused = new Map<string, Map<string, Refusal>>();
+  readonly #refused = new Map<string, Map<string, RbacDenial>>();
   readonly #endListening: () => void;
 
   constructor({ namespaces, clock, log }: RbacDenialsOptions) {
@@ -60,7 +60,7 @@ export class RbacDenials {
    */
   get fault(): string | undefined {
     const messages = [...this.#refused.values()].flatMap((byNamespace) => {
-      const [first, ...more] = [...byNamespace.values()].filter((refusal) => this.#isCurrent(refusal));
+      const [first, ...more] = [...byNamespace.values()].filter((denial) => this.#isCurrent(denial));
       if (first === undefined) return [];
       return more.length === 0 ? first.message : `${first.message}, and in ${more.length} more namespaces`;
     });
@@ -71,7 +71,7 @@ export class RbacDenials {
   recordResult(right: Right, error?: unknown): void {
     const { namespace = NO_NAMESPACE } = right;
     const kind = kindOf(right);
-    const refused = this.#refused.get(kind) ?? new Map<string, Refusal>();
+    const refused = this.#refused.get(kind) ?? new Map<string, RbacDenial>();
     if (isDeniedByRbac(error)) {
       if (!this.#isCurrent(refused.get(namespace))) this.#log.warn({}, error.message);
       this.#refused.set(kind, refused.set(namespace, { message: error.message, at: this.#clock.now() }));
@@ -82,8 +82,8 @@ export class RbacDenials {
   }
 
   /** A denial expires: a call that is never repeated cannot show that the right was granted. */
-  #isCurrent(refusal: Refusal | undefined): boolean {
-    return refusal !== undefined && this.#clock.now() - refusal.at < DENIAL_TTL_MILLISECONDS;
+  #isCurrent(denial: RbacDenial | undefined): boolean {
+    return denial !== undefined && this.#clock.now() - denial.at < DENIAL_TTL_MILLISECONDS;
   }
 
   #forget(kind: string, namespace: string): boolean {

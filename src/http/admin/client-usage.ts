@@ -1,7 +1,7 @@
 // The usage of clients that a replica reports to the controller: the day of their last token, their refusals and alerts. The
 // controller asks for the changes after a cursor. Reporting removes nothing, so a lost answer is asked for again.
 
-import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
+import type { ErrorSummary } from '../../oauth/client-auth/client-authentication.ts';
 import { isPublic } from '../../oauth/client-auth/index.ts';
 import { REPORTED_REFUSALS } from '../../oauth/client-auth/reported-refusals.ts';
 import type { Alert, AuditEvent } from '../../oauth/ports/audit.ts';
@@ -62,7 +62,7 @@ export class ClientUsage {
   }
 
   /** A client was refused. @param client as it was when its request began */
-  refused(client: Client, { code, reason }: Refusal): void {
+  refused(client: Client, { code, reason }: ErrorSummary): void {
     const denial = [code, reason].find((slug) => DENIALS.includes(slug));
     // A public client does not authenticate: a request that only names it must not be able to change its status.
     if (denial === undefined || isPublic(client)) return;

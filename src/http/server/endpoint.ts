@@ -3,7 +3,7 @@
 // `processes/token-server/token-server.ts`.
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ChallengeFacts } from '../../oauth/resource/refusal.ts';
+import type { ChallengeFacts } from '../../oauth/resource/bearer-error.ts';
 import type { Parameters } from '../../oauth/values/parameters.ts';
 
 /**

@@ -3,7 +3,7 @@
 
 import { type ErrorCode, OAuthError, StoreUnavailableError } from '../../oauth/ports/error.ts';
 import { AccessRefused } from '../../oauth/resource/access-refused.ts';
-import { type Refusal, refusalAnswer, refusalDescription } from '../../oauth/resource/refusal.ts';
+import { type BearerError, bearerErrorAnswer, bearerErrorDescription } from '../../oauth/resource/bearer-error.ts';
 import type { Endpoint } from './endpoint.ts';
 
 interface Wire {
@@ -85,8 +85,8 @@ const STORE_RETRY_SECONDS = 1;
  * @param challenge that of an endpoint that takes access tokens
  */
 export function describeError(error: unknown, issuer: string, challenge?: Endpoint['challenge']): ErrorAnswer {
-  const refusal = challenge && refusalOf(error);
-  if (challenge && refusal) return describeRefusal(refusal, challenge);
+  const bearerError = challenge && bearerErrorOf(error);
+  if (challenge && bearerError) return describeBearerError(bearerError, challenge);
   if (error instanceof OAuthError) {
     const { description, reason, retryAfterSeconds, dpopNonce } = error;
     return {
@@ -113,19 +113,22 @@ export function describeError(error: unknown, issuer: string, challenge?: Endpoi
   return { ...PROTOCOL.server_error, description: 'The server failed.', reason: 'unexpected', headers: {} };
 }
 
-/** What an endpoint that takes access tokens refuses with a challenge; undefined for every other error. */
-function refusalOf(error: unknown): Refusal | undefined {
-  if (error instanceof AccessRefused) return error.refusal;
+/** The error that an endpoint that takes access tokens puts into a challenge; undefined for every other error. */
+function bearerErrorOf(error: unknown): BearerError | undefined {
+  if (error instanceof AccessRefused) return error.bearerError;
   if (!(error instanceof OAuthError)) return undefined;
   const { code, reason } = error;
   if (code === 'invalid_request') return { code, reason };
   return code === 'invalid_dpop_proof' ? { code, reason, scheme: 'DPoP' } : undefined;
 }
 
-function describeRefusal(refusal: Refusal, { facts, scope }: NonNullable<Endpoint['challenge']>): ErrorAnswer {
-  const { code, reason } = refusal;
-  const { status, headers } = refusalAnswer(refusal, scope, facts);
-  return { status, error: code, description: code === undefined ? '' : refusalDescription(code), reason, headers };
+function describeBearerError(
+  bearerError: BearerError,
+  { facts, scope }: NonNullable<Endpoint['challenge']>,
+): ErrorAnswer {
+  const { code, reason } = bearerError;
+  const { status, headers } = bearerErrorAnswer(bearerError, scope, facts);
+  return { status, error: code, description: code === undefined ? '' : bearerErrorDescription(code), reason, headers };
 }
 
 /** RFC 7235 §2.2; the error parameter keeps client libraries reading the JSON body. */

@@ -3,8 +3,8 @@
 
 import type {
   AcceptedAuthorization,
+  AuthorizationErrorReason,
   RedirectedAuthorization,
-  Refusal,
 } from '../../oauth/endpoints/authorization-endpoint.ts';
 import type { Exchange } from '../server/endpoint.ts';
 import { noteError, redirectsBeforeSignIn, sendErrorLink } from './error-link.ts';
@@ -15,7 +15,7 @@ export function refuseAtClient(
   flow: SignInFlow,
   exchange: Exchange,
   check: AcceptedAuthorization,
-  reason: Refusal,
+  reason: AuthorizationErrorReason,
 ): void {
   const refusal = counted(flow, check, reason);
   noteError(exchange.log, refusal);
@@ -30,7 +30,7 @@ export function refuseUnseen(
   flow: SignInFlow,
   exchange: Exchange,
   check: AcceptedAuthorization,
-  reason: Refusal,
+  reason: AuthorizationErrorReason,
 ): void {
   if (redirectsBeforeSignIn(exchange.request, check.client)) refuseAtClient(flow, exchange, check, reason);
   else sendErrorLink(flow, exchange, counted(flow, check, reason));
@@ -39,7 +39,7 @@ export function refuseUnseen(
 function counted(
   { authorization, metrics }: SignInFlow,
   check: AcceptedAuthorization,
-  reason: Refusal,
+  reason: AuthorizationErrorReason,
 ): RedirectedAuthorization {
   const refusal = authorization.refuse(check, reason);
   metrics.tokenErrors.inc({ endpoint: 'authorize', error: refusal.error, reason });

@@ -30,8 +30,8 @@ export interface Authenticated {
   readonly authMethod: string;
 }
 
-/** What a client was refused with. */
-export type Refusal = Pick<OAuthError, 'code' | 'reason'>;
+/** The code and the reason of an error, without its text. */
+export type ErrorSummary = Pick<OAuthError, 'code' | 'reason'>;
 
 export interface ClientEndpointOptions {
   readonly registry: RegistryRef;
@@ -44,7 +44,7 @@ export interface ClientEndpointOptions {
    * because it has authenticated or signed what fails, or another party that knows its id, follows from the code and the
    * reason. It must not throw.
    */
-  readonly onRefused?: ((client: Client, refusal: Refusal) => void) | undefined;
+  readonly onRefused?: ((client: Client, error: ErrorSummary) => void) | undefined;
 }
 
 /** A request whose client has authenticated. */

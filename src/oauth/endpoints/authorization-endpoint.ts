@@ -67,7 +67,7 @@ export type AuthorizationCheck = RefusedAuthorization | RedirectedAuthorization 
 const LOGIN_REQUIRED = { code: 'login_required', description: 'A sign-in is required.' } as const;
 
 /** Why an accepted request gets an error; the key is the reason. */
-const REFUSALS = {
+const AUTHORIZATION_ERRORS = {
   not_signed_in: LOGIN_REQUIRED,
   sign_in_needed: LOGIN_REQUIRED,
   other_person_signed_in: LOGIN_REQUIRED,
@@ -75,7 +75,7 @@ const REFUSALS = {
   person_not_permitted: { code: 'access_denied', description: 'The request is denied.' },
 } as const satisfies Readonly<Record<string, { readonly code: ErrorCode; readonly description: string }>>;
 
-export type Refusal = keyof typeof REFUSALS;
+export type AuthorizationErrorReason = keyof typeof AUTHORIZATION_ERRORS;
 
 /** The signed-in person a code is issued for. */
 export interface AuthorizingPerson {
@@ -246,10 +246,10 @@ export class AuthorizationEndpoint {
   }
 
   /** The answer to an accepted request that may not be answered by a page, or not to this person (Core §3.1.2.6). */
-  refuse({ client, request }: AcceptedAuthorization, refusal: Refusal): RedirectedAuthorization {
-    const { code, description } = REFUSALS[refusal];
+  refuse({ client, request }: AcceptedAuthorization, reason: AuthorizationErrorReason): RedirectedAuthorization {
+    const { code, description } = AUTHORIZATION_ERRORS[reason];
     const { redirectUri, state } = request;
-    return this.#refusal({ client, redirectUri, state }, new OAuthError(code, description, { reason: refusal }));
+    return this.#refusal({ client, redirectUri, state }, new OAuthError(code, description, { reason }));
   }
 
   /** The address to redirect to when a server fault prevents the answer to an accepted request (RFC 6749 §4.1.2.1). */

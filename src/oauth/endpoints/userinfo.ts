@@ -9,13 +9,13 @@ import type { Client } from '../registry/client.ts';
 import type { Registry, RegistryRef } from '../registry/registry.ts';
 import { AccessRefused } from '../resource/access-refused.ts';
 import { scopeOf } from '../resource/access-token.ts';
+import type { BearerError, ChallengeFacts, RefusalCode } from '../resource/bearer-error.ts';
 import {
-  isRefusal,
+  isBearerError,
   type PresentedCredentials,
   presentedCredentials,
   type RequestParts,
 } from '../resource/credentials.ts';
-import type { ChallengeFacts, Refusal, RefusalCode } from '../resource/refusal.ts';
 import { type ProvenSender, verifySender } from '../resource/sender-constraint.ts';
 import { type PresentedToken, TokenStatus, type TokenStatusOptions } from '../tokens/token-status.ts';
 import { type ConfirmationClaim, confirmationClaim } from '../values/confirmation.ts';
@@ -90,14 +90,14 @@ export class UserinfoEndpoint {
     const { registry, owners } = this.#options;
     const snapshot = registry.current;
     const credentials = presentedCredentials(request);
-    if (isRefusal(credentials)) throw new AccessRefused(credentials);
+    if (isBearerError(credentials)) throw new AccessRefused(credentials);
     const token = await this.#tokenOf(credentials, snapshot);
     const { client, subject, scope } = token;
     const { clientId } = client;
     const refuse = (code: RefusalCode, reason: string) =>
       new AccessRefused({ code, reason, scheme: credentials.scheme }, { clientId });
     const sender = this.#verifySender(credentials, token, request);
-    if (isRefusal(sender)) throw new AccessRefused(sender, { clientId });
+    if (isBearerError(sender)) throw new AccessRefused(sender, { clientId });
     if (!(await this.#status.isAlive(token.presented, snapshot))) throw refuse('invalid_token', 'token_revoked');
     const person = await owners.find(subject);
     if (person === undefined) throw refuse('invalid_token', 'person_unknown');
@@ -117,7 +117,7 @@ export class UserinfoEndpoint {
     credentials: PresentedCredentials,
     { cnf }: PersonToken,
     { method, proofs: sent, certificate }: UserinfoRequest,
-  ): ProvenSender | Refusal {
+  ): ProvenSender | BearerError {
     const { proofs, clock } = this.#options;
     const facts = { method, urls: proofs.urls, proofs: sent, certificate, now: clock.now() };
     return verifySender(credentials, { cnf }, facts, { ...proofs, requireBinding: 'None' });

@@ -16,7 +16,7 @@ import type { GrantContext, GrantRequest, GrantType } from './grant.ts';
 import { reportedLogin } from './reported-login.ts';
 import { mayRefresh, retentionOf } from './retention.ts';
 
-type Refusal = Exclude<RedeemAnswer, { outcome: 'redeemed' }>;
+type RedeemFailure = Exclude<RedeemAnswer, { outcome: 'redeemed' }>;
 
 export const authorizationCode: GrantType = {
   parameters: ['code', 'redirect_uri', 'code_verifier', 'resource'],
@@ -31,7 +31,7 @@ export const authorizationCode: GrantType = {
     if (!matchRedirectUri(redirectUri, client.redirectUris)) throw invalidGrant('redirect_uri_not_registered');
 
     const answer = await redeem(request, handle, redirectUri, context);
-    if (answer.outcome !== 'redeemed') throw await refusal(answer, request, handle, context);
+    if (answer.outcome !== 'redeemed') throw await redeemError(answer, request, handle, context);
     const { grant, scope, audience } = answer;
     const person = await context.owners.find(grant.subject);
     requireActive(grant, person, context);
@@ -71,8 +71,8 @@ function redeem(
   });
 }
 
-async function refusal(
-  answer: Refusal,
+async function redeemError(
+  answer: RedeemFailure,
   request: GrantRequest,
   { grantId }: CodeHandle,
   { audit, stores: { grants } }: GrantContext,

@@ -18,7 +18,7 @@ import { reportedLogin } from './reported-login.ts';
 import { retentionOf } from './retention.ts';
 
 type Renewal = Extract<RotateAnswer, { generation: number }>;
-type Refusal = Exclude<RotateAnswer, Renewal>;
+type RotateFailure = Exclude<RotateAnswer, Renewal>;
 
 export const refreshToken: GrantType = {
   parameters: ['refresh_token', 'scope', 'resource'],
@@ -39,7 +39,7 @@ export const refreshToken: GrantType = {
     const waitSeconds = context.limits.people.take(request.client.uid, owner);
     if (waitSeconds > 0) throw limited(waitSeconds);
     const answer = await rotate(request, handle, { subject: owner, revokedBefore }, context);
-    if (!('generation' in answer)) throw await refusal(answer, request, handle, context);
+    if (!('generation' in answer)) throw await rotateError(answer, request, handle, context);
     requireActive(answer.grant, person, context);
 
     note(answer, request, context);
@@ -90,8 +90,8 @@ function requestedScope(value: string | undefined): readonly string[] | undefine
   return scope;
 }
 
-async function refusal(
-  answer: Refusal,
+async function rotateError(
+  answer: RotateFailure,
   request: GrantRequest,
   { grantId }: RefreshHandle,
   { audit, stores: { grants } }: GrantContext,

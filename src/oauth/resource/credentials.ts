@@ -1,7 +1,7 @@
 // Where the access token of a request to an API is (RFC 6750 §2, RFC 9449 §7.1): the Authorization header or, where the API
 // allows it, the form body. Never the query, never both, never twice.
 
-import type { Refusal, Scheme } from './refusal.ts';
+import type { BearerError, Scheme } from './bearer-error.ts';
 
 /** The parts of a request that may hold an access token. */
 export interface RequestParts {
@@ -29,7 +29,7 @@ const CREDENTIALS = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?: +([\x21-\x7e].*))?$/;
 const FORM = 'application/x-www-form-urlencoded';
 
 /** The credentials of a request, or the refusal of a request that has none or presents them in a wrong way. */
-export function presentedCredentials(parts: RequestParts): PresentedCredentials | Refusal {
+export function presentedCredentials(parts: RequestParts): PresentedCredentials | BearerError {
   const { authorization, query, formTokens } = parts;
   if (new URLSearchParams(query).has('access_token')) return malformed('token_in_query');
   const headers = authorization.filter((header) => header !== '');
@@ -52,11 +52,11 @@ export function mayHoldToken({ method, contentType }: Pick<RequestParts, 'method
   return method === 'POST' && contentType?.split(';')[0]?.trim().toLowerCase() === FORM;
 }
 
-export function isRefusal(value: object): value is Refusal {
+export function isBearerError(value: object): value is BearerError {
   return 'reason' in value;
 }
 
-function headerCredentials(header: string): PresentedCredentials | Refusal {
+function headerCredentials(header: string): PresentedCredentials | BearerError {
   const [, name, token] = CREDENTIALS.exec(header) ?? [];
   if (name === undefined) return malformed('authorization_malformed');
   const scheme = SCHEMES.get(name.toLowerCase());
@@ -70,6 +70,6 @@ const SCHEMES: ReadonlyMap<string, Scheme> = new Map([
   ['dpop', 'DPoP'],
 ]);
 
-function malformed(reason: string, scheme?: Scheme): Refusal {
+function malformed(reason: string, scheme?: Scheme): BearerError {
   return { code: 'invalid_request', reason, scheme };
 }

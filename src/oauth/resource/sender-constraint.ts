@@ -5,8 +5,8 @@ import { hash } from 'node:crypto';
 import type { ProofNonces } from '../dpop/nonces.ts';
 import { isNonceFault, type ProofVerifier, type VerifiedProof } from '../dpop/proof.ts';
 import type { JsonObject } from '../values/jws.ts';
+import type { BearerError } from './bearer-error.ts';
 import type { PresentedCredentials } from './credentials.ts';
-import type { Refusal } from './refusal.ts';
 import { normalizedPath } from './request-target.ts';
 
 /** What tokens have to be bound to; `None` takes bearer tokens as well as bound ones. */
@@ -50,9 +50,9 @@ export function verifySender(
   { cnf }: JsonObject,
   facts: SenderFacts,
   rules: SenderRules,
-): ProvenSender | Refusal {
+): ProvenSender | BearerError {
   const { scheme } = credentials;
-  const refuse = (reason: string): Refusal => ({ code: 'invalid_token', reason, scheme });
+  const refuse = (reason: string): BearerError => ({ code: 'invalid_token', reason, scheme });
   const bindings = bindingsOf(cnf);
   if (bindings === undefined) return refuse('confirmation_unknown');
   const { jkt, x5t } = bindings;
@@ -69,7 +69,7 @@ function verifyProof(
   { token, jkt }: { readonly token: string; readonly jkt: string },
   { method, urls, proofs, now }: SenderFacts,
   { verifier, nonces }: SenderRules,
-): ProvenSender | Refusal {
+): ProvenSender | BearerError {
   const scheme = 'DPoP';
   if (urls.length === 0) return { code: 'invalid_token', reason: 'dpop_not_taken', scheme };
   const [header, ...more] = proofs;

@@ -23,7 +23,7 @@ import { Blocks } from '../../login/blocks.ts';
 import { Everyone } from '../../login/everyone.ts';
 import { ProviderClients } from '../../login/upstream/provider-clients.ts';
 import { memoryReplays } from '../../memory/stores.ts';
-import type { Refusal } from '../../oauth/client-auth/client-authentication.ts';
+import type { ErrorSummary } from '../../oauth/client-auth/client-authentication.ts';
 import { availableMethods } from '../../oauth/client-auth/index.ts';
 import { ReplayMarks } from '../../oauth/client-auth/replay-marks.ts';
 import { ProofNonces } from '../../oauth/dpop/nonces.ts';
@@ -151,7 +151,7 @@ export function clientPorts(options: TokenServerOptions, audit: Audit, metrics: 
   });
   const certificates = mutualTls?.verifier;
   const verification = { issuer, tokenEndpoint: `${issuer}/token`, clock, keySets, clusterIssuer, certificates };
-  const onRefused = (client: Client, refusal: Refusal) => options.usage?.refused(client, refusal);
+  const onRefused = (client: Client, error: ErrorSummary) => options.usage?.refused(client, error);
   const authentication = { registry, limiter, verification, marks, audit, onRefused };
   const protocol = { ...authentication, issuer, stores, owners, clock, random, handles, tokens, limits };
   const { people } = limits;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { ProofNonces } from '../../../src/oauth/dpop/nonces.ts';
 import { ProofVerifier } from '../../../src/oauth/dpop/proof.ts';
-import type { Scheme } from '../../../src/oauth/resource/refusal.ts';
+import type { Scheme } from '../../../src/oauth/resource/bearer-error.ts';
 import { type BindingRule, type SenderFacts, verifySender } from '../../../src/oauth/resource/sender-constraint.ts';
 import { DpopHolder } from '../../dpop-holder.ts';
 

@@ -2,13 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import {
+  type BearerError,
+  bearerErrorAnswer,
   type ChallengeFacts,
   isQuotable,
-  type Refusal,
-  refusalAnswer,
   type Scheme,
   wellKnownMetadataUrl,
-} from '../../../src/oauth/resource/refusal.ts';
+} from '../../../src/oauth/resource/bearer-error.ts';
 
 const BOTH: ChallengeFacts = {
   audience: 'https://notes.example/api',
@@ -20,12 +20,12 @@ const REALM = 'realm="https://notes.example/api"';
 const METADATA = 'resource_metadata="https://notes.example/.well-known/oauth-protected-resource/api"';
 
 function answer(
-  refusal: Partial<Refusal>,
+  error: Partial<BearerError>,
   scope: readonly string[] = [],
   schemes: readonly Scheme[] = ['Bearer', 'DPoP'],
 ) {
   const facts = { ...BOTH, schemes };
-  return refusalAnswer({ code: undefined, reason: 'a_reason', ...refusal }, scope, facts);
+  return bearerErrorAnswer({ code: undefined, reason: 'a_reason', ...error }, scope, facts);
 }
 
 const challenge = (...args: Parameters<typeof answer>) => answer(...args).headers['www-authenticate'];

@@ -13,8 +13,8 @@ export type RefusalCode =
   | 'use_dpop_nonce'
   | 'unavailable';
 
-/** A request that is refused. */
-export interface Refusal {
+/** The error of a request that is refused. */
+export interface BearerError {
   /** Undefined where the request has no credentials: the challenge is without an error (RFC 6750 §3.1). */
   readonly code: RefusalCode | undefined;
   /** A stable snake_case slug for logs and tests; never sent. */
@@ -38,7 +38,7 @@ export interface ChallengeFacts {
 }
 
 /** An answer without an access: what goes on the wire. */
-export interface RefusalAnswer {
+export interface BearerErrorAnswer {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -66,9 +66,13 @@ const DESCRIPTIONS: Readonly<Record<RefusalCode, string>> = {
   unavailable: 'Access cannot be checked now.',
 };
 
-/** The answer to a refused request. @param scope what the request needs; empty for nothing */
-export function refusalAnswer(refusal: Refusal, scope: readonly string[], facts: ChallengeFacts): RefusalAnswer {
-  const { code, dpopNonce } = refusal;
+/** The answer with this error. @param scope what the request needs; empty for nothing */
+export function bearerErrorAnswer(
+  error: BearerError,
+  scope: readonly string[],
+  facts: ChallengeFacts,
+): BearerErrorAnswer {
+  const { code, dpopNonce } = error;
   if (code === 'unavailable') {
     return {
       status: 503,
@@ -76,7 +80,7 @@ export function refusalAnswer(refusal: Refusal, scope: readonly string[], facts:
       body: bodyOf('temporarily_unavailable', DESCRIPTIONS.unavailable),
     };
   }
-  const challenge = { 'cache-control': 'no-store', 'www-authenticate': challengeLine(refusal, scope, facts) };
+  const challenge = { 'cache-control': 'no-store', 'www-authenticate': challengeLine(error, scope, facts) };
   if (code === undefined) return { status: 401, headers: challenge, body: '' };
   const headers = { ...challenge, 'content-type': 'application/json' };
   return {
@@ -87,7 +91,7 @@ export function refusalAnswer(refusal: Refusal, scope: readonly string[], facts:
 }
 
 /** The text that goes with a code on the wire. */
-export function refusalDescription(code: RefusalCode): string {
+export function bearerErrorDescription(code: RefusalCode): string {
   return DESCRIPTIONS[code];
 }
 
@@ -99,7 +103,7 @@ function bodyOf(error: string, description: string): string {
  * All challenges in one line: some proxies pass the first WWW-Authenticate header only. The error stands in the challenge of
  * the scheme that the request uses, where the API takes that one.
  */
-function challengeLine({ code, scheme }: Refusal, scope: readonly string[], facts: ChallengeFacts): string {
+function challengeLine({ code, scheme }: BearerError, scope: readonly string[], facts: ChallengeFacts): string {
   const { schemes, audience, metadataUrl, proofAlgorithms } = facts;
   const concerned = scheme !== undefined && schemes.includes(scheme) ? scheme : schemes[0];
   return schemes
