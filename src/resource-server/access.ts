@@ -26,7 +26,7 @@ export interface Access {
 }
 
 /** The access by these claims. */
-export function accessOf(claims: AccessClaims, responseHeaders: Readonly<Record<string, string>>): Access {
+export function accessFrom(claims: AccessClaims, responseHeaders: Readonly<Record<string, string>>): Access {
   const { grant_id: grantId, auth_time: authTime, authorization_details: details } = claims;
   return Object.freeze({
     subject: claims.sub,

@@ -8,7 +8,7 @@ import { bearerErrorAnswer, type ChallengeFacts, type Scheme } from '../oauth/re
 import { isBearerError, type PresentedCredentials, presentedCredentials } from '../oauth/resource/credentials.ts';
 import { targetAddresses } from '../oauth/resource/request-target.ts';
 import { type ProvenSender, verifySender } from '../oauth/resource/sender-constraint.ts';
-import { type Access, accessOf } from './access.ts';
+import { type Access, accessFrom } from './access.ts';
 import { AccessDenied, InvalidTokenError, UnavailableError } from './access-denied.ts';
 import { type ApiRequest, readRequest } from './api-request.ts';
 import { IntrospectedTokens } from './introspection.ts';
@@ -83,7 +83,7 @@ class ApiVerifier implements Verifier {
     const { scope: needed, form } = checkedNeeds(needs);
     const scope = typeof needed === 'string' ? needed.split(' ').filter((value) => value !== '') : (needed ?? []);
     try {
-      return await this.#accessOf(request, scope, form);
+      return await this.#verify(request, scope, form);
     } catch (error) {
       if (!(error instanceof AccessRefused)) throw error;
       const { bearerError, cause } = error;
@@ -95,7 +95,7 @@ class ApiVerifier implements Verifier {
     }
   }
 
-  async #accessOf(request: ApiRequest, scope: readonly string[], form: unknown): Promise<Access> {
+  async #verify(request: ApiRequest, scope: readonly string[], form: unknown): Promise<Access> {
     const read = await readRequest(request, { formBody: this.formBody, form });
     const credentials = presentedCredentials(read);
     if (isBearerError(credentials)) throw new AccessRefused(credentials);
@@ -119,7 +119,7 @@ class ApiVerifier implements Verifier {
     if (!scope.every((value) => held.includes(value))) {
       throw new AccessRefused({ code: 'insufficient_scope', reason: 'scope_too_small', scheme });
     }
-    return accessOf(claims, this.#responseHeaders(credentials, sender));
+    return accessFrom(claims, this.#responseHeaders(credentials, sender));
   }
 
   async #claimsOf({ token, scheme }: PresentedCredentials): Promise<AccessClaims> {

@@ -32,7 +32,7 @@ import {
   type Resource,
   SIGNING_KEYS,
 } from '../../src/kubernetes/objects/resources.ts';
-import { accessOf } from '../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../src/oauth/access/client-access.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registry/keys.ts';
 import { systemClock, systemRandom } from '../../src/processes/lifecycle/machine.ts';
@@ -580,7 +580,7 @@ describe('the registry of a token server', () => {
     function access(): readonly string[] | undefined {
       const registry = sync.current;
       const found = registry.find('team.web');
-      const given = found && accessOf(found, registry);
+      const given = found && clientAccess(found, registry);
       return given?.audiences.includes(TASKS) ? given.scopesAt(TASKS) : undefined;
     }
     /** The client objects before and after, and the swaps of a change. */

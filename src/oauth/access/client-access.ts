@@ -28,7 +28,11 @@ export interface ClientAccess {
  * The access of a client without OpenID Connect. Where no audience of it has an owner that is its manifest alone.
  * @param issuer of this server: as `defaultAudience` it is the default with OpenID Connect alone (`openid-access.ts`)
  */
-export function accessOf(client: Client, { resources }: Pick<Registry, 'resources'>, issuer?: string): ClientAccess {
+export function clientAccess(
+  client: Client,
+  { resources }: Pick<Registry, 'resources'>,
+  issuer?: string,
+): ClientAccess {
   const { audiences } = client;
   const defaultAudience = client.defaultAudience === issuer ? undefined : client.defaultAudience;
   const isGranted = client.resources.length > 0;

@@ -4,21 +4,21 @@
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { Resource } from '../registry/resource.ts';
-import { accessOf, type ClientAccess } from './client-access.ts';
+import { type ClientAccess, clientAccess } from './client-access.ts';
 import { parseScope } from './scope.ts';
 import { OPENID_SCOPES } from './scope-claims.ts';
 
 /**
  * The access for a grant of a person.
  * @param scope that of the request: its text, or the scope of a request that was validated before; undefined where it has
- *   none, and stands for the default one. Without `openid` the access is that of {@link accessOf}
+ *   none, and stands for the default one. Without `openid` the access is that of {@link clientAccess}
  */
 export function accessForScope(
   scope: string | readonly string[] | undefined,
   client: Client,
   { registry, issuer }: { readonly registry: Registry; readonly issuer: string },
 ): ClientAccess {
-  const access = accessOf(client, registry, issuer);
+  const access = clientAccess(client, registry, issuer);
   const asked = typeof scope === 'string' ? (parseScope(scope) ?? []) : (scope ?? client.defaultScopes);
   return asked.includes('openid') ? withOpenid(access, client, { issuer, isApart: true }) : access;
 }
@@ -27,11 +27,11 @@ export function accessForScope(
  * The access for a token of a grant, which may be with OpenID Connect or not: only where the grant covers the issuer are the
  * scopes of OpenID Connect those of the issuer alone (`access.ts`).
  */
-export function accessOfGrants(
+export function accessForGrants(
   client: Client,
   { registry, issuer }: { readonly registry: Registry; readonly issuer: string },
 ): ClientAccess {
-  return withOpenid(accessOf(client, registry, issuer), client, { issuer, isApart: false });
+  return withOpenid(clientAccess(client, registry, issuer), client, { issuer, isApart: false });
 }
 
 interface OpenidRules {

@@ -1,7 +1,7 @@
 // The token endpoint (RFC 6749 §3.2): the phases every grant type shares, in order. The rules of each are in `grants/`.
 
-import { accessOf } from '../access/client-access.ts';
-import { accessOfGrants } from '../access/openid-access.ts';
+import { clientAccess } from '../access/client-access.ts';
+import { accessForGrants } from '../access/openid-access.ts';
 import { formatScope } from '../access/scope.ts';
 import {
   type Authenticated,
@@ -100,7 +100,9 @@ export class TokenEndpoint {
     requireNotRevokedUntil(client, this.#options.clock.now());
     // 5. and 6. The grant type reads its own parameters and verifies the credential.
     const { issuer } = this.#options;
-    const access = grant.isOfPerson ? accessOfGrants(client, { registry, issuer }) : accessOf(client, registry, issuer);
+    const access = grant.isOfPerson
+      ? accessForGrants(client, { registry, issuer })
+      : clientAccess(client, registry, issuer);
     const preparedIdToken =
       grant.isOfPerson && access.issuer !== undefined
         ? this.#options.idTokens.prepare(client, registry.keys)

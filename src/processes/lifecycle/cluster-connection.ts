@@ -13,10 +13,10 @@ export async function connectCluster(
   place: ClusterPlace,
   limits: Pick<CallsOptions, 'callLimit'> = {},
 ): Promise<ApiClient> {
-  return new ApiClient({ ...limits, access: await accessOf(place), userAgent: `grantry/${version()}` });
+  return new ApiClient({ ...limits, access: await clusterAccess(place), userAgent: `grantry/${version()}` });
 }
 
-async function accessOf(place: ClusterPlace): Promise<ClusterAccess> {
+async function clusterAccess(place: ClusterPlace): Promise<ClusterAccess> {
   if (place.kind === 'pod') return inClusterAccess({ ...place, clock: systemClock });
   // Imported only outside a pod.
   const { kubeconfigAccess } = await import('../../kubernetes/api/kubeconfig.ts');

@@ -5,7 +5,7 @@ import {
   type ReferringClient,
   ungrantedReferences,
 } from '../../../src/admission/resources/resource-grants.ts';
-import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../../src/oauth/access/client-access.ts';
 import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { aClient } from '../../oauth/a-client.ts';
 import { resourceDocument, resourcesOf } from '../world.ts';
@@ -43,7 +43,7 @@ function grantedTo(
   const select = selectBy((asked) => (asked === namespace ? namespaceLabels : undefined));
   const resources = new Resources([...accepted.values()].map((resource) => registryResource(resource, select)));
   const references = spec.resources.map((reference) => ({ namespace: undefined, scopes: undefined, ...reference }));
-  const access = accessOf(aClient({ namespace, name, audiences: [], resources: references }), { resources });
+  const access = clientAccess(aClient({ namespace, name, audiences: [], resources: references }), { resources });
   return access.audiences.map((audience) => `${audience}: ${access.scopesAt(audience).join(' ')}`);
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../../src/oauth/access/client-access.ts';
 import type { Client, ResourceReference } from '../../../src/oauth/registry/client.ts';
 import type { Resource } from '../../../src/oauth/registry/resource.ts';
 import { Resources } from '../../../src/oauth/registry/resources.ts';
@@ -19,7 +19,7 @@ const to = (name: string, reference: Partial<ResourceReference> = {}): ResourceR
 });
 
 function access(client: Partial<Client>, ...resources: readonly Resource[]) {
-  return accessOf(aClient({ audiences: [], scopes: [], defaultScopes: [], ...client }), {
+  return clientAccess(aClient({ audiences: [], scopes: [], defaultScopes: [], ...client }), {
     resources: new Resources(resources),
   });
 }
@@ -115,11 +115,11 @@ describe('the access of a client', () => {
     const resources = new Resources([], [withheld]);
     const scopes = ['notes.read', 'own.read'];
     for (const references of [[], [to('notes')]]) {
-      const permitted = accessOf(aClient({ audiences: [NOTES], scopes, resources: references }), { resources });
+      const permitted = clientAccess(aClient({ audiences: [NOTES], scopes, resources: references }), { resources });
       expect(atEach(permitted)).toEqual([[NOTES, ['notes.read']]]);
       expect(permitted.ownerOf(NOTES)).toBe(withheld);
     }
-    expect(accessOf(aClient({ audiences: [], resources: [to('notes')] }), { resources }).audiences).toEqual([]);
+    expect(clientAccess(aClient({ audiences: [], resources: [to('notes')] }), { resources }).audiences).toEqual([]);
   });
 
   it('is the union of the entries that let the client in', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../../src/oauth/access/client-access.ts';
 import { consentNeeded, requestedAccess } from '../../../src/oauth/access/consent.ts';
 import type { AuthorizationSnapshot, Consent, Prompt } from '../../../src/oauth/ports/login-stores.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
@@ -32,7 +32,7 @@ function aRequest(overrides: Partial<AuthorizationSnapshot> = {}): Authorization
 }
 
 function need(client: Client, request: AuthorizationSnapshot, given: Consent | undefined) {
-  return consentNeeded({ client, request, access: accessOf(client, { resources: Resources.NONE }) }, given);
+  return consentNeeded({ client, request, access: clientAccess(client, { resources: Resources.NONE }) }, given);
 }
 
 const everything = new Map([[API, ['shop/write', 'shop/read']]]);
@@ -142,7 +142,7 @@ describe('consent at resources with owners', () => {
   });
   const references = [notes, photos].map(({ name }) => ({ namespace: undefined, name, scopes: undefined }));
   const client = aClient({ audiences: [], resources: references });
-  const access = accessOf(client, { resources: new Resources([notes, photos]) });
+  const access = clientAccess(client, { resources: new Resources([notes, photos]) });
   const request = aRequest({
     scope: ['notes.read', 'photos.read', 'shared'],
     audiences: [notes.identifier, photos.identifier],

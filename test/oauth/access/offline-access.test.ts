@@ -1,7 +1,7 @@
 // offline_access where a client cannot have it (OpenID Connect Core §11).
 
 import { describe, expect, it } from 'vitest';
-import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../../src/oauth/access/client-access.ts';
 import { resolveAuthorizedScope, withoutVainOfflineAccess } from '../../../src/oauth/access/offline-access.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { Resources } from '../../../src/oauth/registry/resources.ts';
@@ -12,7 +12,7 @@ const LISTED = ['openid', 'offline_access', 'shop/read'];
 
 function holder(overrides: Partial<Client>) {
   const client = aClient(overrides);
-  return { client, access: accessOf(client, { resources: Resources.NONE }) };
+  return { client, access: clientAccess(client, { resources: Resources.NONE }) };
 }
 
 function resolve(requested: string | undefined, overrides: Partial<Client>) {

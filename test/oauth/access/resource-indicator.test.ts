@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../../src/oauth/access/client-access.ts';
 import {
   isConstraintMet,
   isResourceIndicator,
@@ -17,7 +17,7 @@ const A = 'https://a.example/';
 const B = 'urn:grantry:ns:shop:b';
 const C = 'https://c.example/v1?x=1';
 
-const access = (client: Partial<Client>, resources = Resources.NONE) => accessOf(aClient(client), { resources });
+const access = (client: Partial<Client>, resources = Resources.NONE) => clientAccess(aClient(client), { resources });
 const one = access({ audiences: [A] });
 const several = access({ audiences: [A, B, C], defaultAudience: B });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../../src/oauth/access/client-access.ts';
 import { formatScope, isSubset, parseScope, resolveScope } from '../../../src/oauth/access/scope.ts';
 import { Resources } from '../../../src/oauth/registry/resources.ts';
 import { aClient } from '../a-client.ts';
@@ -107,7 +107,7 @@ describe('the scope a request means', () => {
     aResource({ name: 'a', identifier: A, scopes: declared('a.read', 'a.write', 'shared') }),
     aResource({ name: 'b', identifier: B, scopes: declared('b.read', 'shared') }),
   ]);
-  const access = (client: Parameters<typeof aClient>[0]) => accessOf(aClient(client), { resources });
+  const access = (client: Parameters<typeof aClient>[0]) => clientAccess(aClient(client), { resources });
   const manifest = { audiences: ['https://m.example/'], scopes: ['a', 'b', 'c'], defaultScopes: ['b', 'a'] };
   const at = (client: Parameters<typeof aClient>[0], ...audiences: string[]) => ({ access: access(client), audiences });
   const plain = at(manifest, 'https://m.example/');

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../../src/memory/stores.ts';
-import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../../src/oauth/access/client-access.ts';
 import {
   type AcceptedAuthorization,
   type AuthorizationCheck,
@@ -95,7 +95,7 @@ describe('an authorization request', () => {
     expect(check({}, client)).toEqual({
       kind: 'accepted',
       client,
-      access: accessOf(client, { resources: Resources.NONE }),
+      access: clientAccess(client, { resources: Resources.NONE }),
       request: {
         clientUid: client.uid,
         clientId: 'shop.web',

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../../src/memory/stores.ts';
-import { accessOf } from '../../../src/oauth/access/client-access.ts';
+import { clientAccess } from '../../../src/oauth/access/client-access.ts';
 import { clientCredentials } from '../../../src/oauth/grants/client-credentials.ts';
 import { UNLIMITED_STATE } from '../../../src/oauth/limits/state-limits.ts';
 import { generateSigningKeyPem, importSigningKey, KeyRing } from '../../../src/oauth/registry/keys.ts';
@@ -55,7 +55,7 @@ describe('a prepared access token', () => {
     const accessToken = tokens.prepare(opaque, new KeyRing([]), { maxLifetimeAt });
     const parameters = new Parameters(new Map([['resource', [resource]]]));
     const context = { random, stores, handles, owners, audit: { record: () => {} }, limits: UNLIMITED_STATE };
-    const access = accessOf(opaque, { resources: Resources.NONE });
+    const access = clientAccess(opaque, { resources: Resources.NONE });
     const request = { client: opaque, access, parameters, address: '192.0.2.1', accessToken };
     const authorization = await clientCredentials.exchange(request, context);
     const tokenId = handles.accessTokenId(await accessToken.issue(authorization)) ?? '';
