@@ -69,7 +69,7 @@ async function login(flow: SignInFlow, exchange: Exchange): Promise<void> {
 /** How long this replica's list of users may be behind another's. */
 const OUTDATED_RETRY_SECONDS = 5;
 
-interface Attempt extends LoginAttempt {
+interface PasswordAttempt extends LoginAttempt {
   readonly password: string;
 }
 
@@ -92,7 +92,7 @@ type PasswordCheck =
   | { readonly owner: undefined; readonly problem: PasswordProblem };
 
 /** Limits first, then the password: a wrong one stays counted, one that could not be verified does not. */
-async function checkPassword({ loginLimit, owners }: SignInFlow, attempt: Attempt): Promise<PasswordCheck> {
+async function checkPassword({ loginLimit, owners }: SignInFlow, attempt: PasswordAttempt): Promise<PasswordCheck> {
   const { username, password } = attempt;
   if (username === '' || password === '') {
     const problem = { kind: 'missing', username: username === '', password: password === '' } as const;
@@ -124,7 +124,11 @@ function refuse(
   flow: SignInFlow,
   exchange: Exchange,
   goal: SignInGoal,
-  refusal: { readonly problem: PasswordProblem; readonly attempt: Attempt; readonly person: NamedPerson | undefined },
+  refusal: {
+    readonly problem: PasswordProblem;
+    readonly attempt: PasswordAttempt;
+    readonly person: NamedPerson | undefined;
+  },
 ): void {
   const { log } = exchange;
   const { problem, person } = refusal;

@@ -1,7 +1,7 @@
 // client_secret_basic: id and secret, each form-encoded, in HTTP Basic (RFC 6749 §2.3.1, Appendix B).
 // Many clients send the secret raw: both the decoded and, where it differs, the raw form are accepted.
 
-import type { Attempt, ClientAuthMethod } from './method.ts';
+import type { ClientAuthAttempt, ClientAuthMethod } from './method.ts';
 import { verifySecret } from './secret-verification.ts';
 
 const BASIC = /^basic(?: +|$)(.*)$/i;
@@ -21,7 +21,7 @@ export const clientSecretBasic: ClientAuthMethod = {
   },
 };
 
-function read(encoded: string): Attempt {
+function read(encoded: string): ClientAuthAttempt {
   const pair = decodeBase64(encoded.trim());
   const colon = pair?.indexOf(':') ?? -1;
   const clientId = pair === undefined || colon < 0 ? undefined : formDecode(pair.slice(0, colon));

@@ -65,7 +65,7 @@ export type Verification =
   | { readonly ok: false; readonly reason: string };
 
 /** One attempt to authenticate, read from the request and not yet verified. */
-export interface Attempt {
+export interface ClientAuthAttempt {
   /** The client the request claims to come from; undefined when it names none, or is malformed. */
   readonly clientId: string | undefined;
   /** Set when the credentials cannot be read; the attempt then fails with this reason. */
@@ -98,5 +98,5 @@ export interface ClientAuthMethod {
   /** The form parameters it reads beside `client_id`. */
   readonly parameters: readonly string[];
   /** The attempt that this request makes with this method; undefined when it makes none. */
-  attempt(credentials: Credentials): Attempt | undefined;
+  attempt(credentials: Credentials): ClientAuthAttempt | undefined;
 }

@@ -4,7 +4,7 @@ import { OAuthError } from '../ports/error.ts';
 import type { Client } from '../registry/client.ts';
 import { ASSERTION_PARAMETERS, presentedAssertion } from './assertion.ts';
 import { CLIENT_AUTH_METHODS } from './index.ts';
-import type { Attempt, ClientAuthMethod, Credentials } from './method.ts';
+import type { ClientAuthAttempt, ClientAuthMethod, Credentials } from './method.ts';
 
 /** The form parameters that client authentication may use. */
 export const CLIENT_AUTHENTICATION_PARAMETERS: readonly string[] = [
@@ -16,7 +16,7 @@ export const CLIENT_AUTHENTICATION_PARAMETERS: readonly string[] = [
 /** An attempt with its method; `name` is undefined where no method reads what the request presents. */
 export interface Try {
   readonly name: string | undefined;
-  readonly attempt: Attempt;
+  readonly attempt: ClientAuthAttempt;
 }
 
 interface MethodTry extends Try {

@@ -93,7 +93,7 @@ export class ScriptRunner {
   async #sendToOwner<Reply>(
     { script, keys }: Action<Script | PlainRead>,
     deadline: number,
-    send: (attempt: Attempt) => Promise<Reply>,
+    send: (call: ScriptCall) => Promise<Reply>,
   ): Promise<Reply> {
     const { name, keys: count } = script;
     if (keys.length !== count) throw new TypeError(`${name} takes ${count} keys`);
@@ -110,7 +110,7 @@ export class ScriptRunner {
     }
   }
 
-  async #followRedirections<Reply>(key: string, send: (attempt: Attempt) => Promise<Reply>): Promise<Reply> {
+  async #followRedirections<Reply>(key: string, send: (call: ScriptCall) => Promise<Reply>): Promise<Reply> {
     let link = this.#servers.ownerOf(key);
     let asking = false;
     for (let redirections = 0; link !== undefined; redirections++) {
@@ -130,8 +130,8 @@ export class ScriptRunner {
   }
 }
 
-/** One attempt to send a request to one server. */
-interface Attempt {
+/** One call of a script at one server. */
+interface ScriptCall {
   readonly link: ServerLink;
   /** The slot is migrating to this server: without ASKING first, the server refuses. */
   readonly asking: boolean;

@@ -4,7 +4,7 @@
 import { verify } from 'node:crypto';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { CLIENT_AUTH_METHODS } from '../../../src/oauth/client-auth/index.ts';
-import type { Attempt } from '../../../src/oauth/client-auth/method.ts';
+import type { ClientAuthAttempt } from '../../../src/oauth/client-auth/method.ts';
 import type { Client } from '../../../src/oauth/registry/client.ts';
 import { Parameters } from '../../../src/oauth/values/parameters.ts';
 import { aClient } from '../a-client.ts';
@@ -28,7 +28,7 @@ const CONTEXT = {
   certificates: undefined,
 };
 
-function attemptOf(form: Readonly<Record<string, string>>): Attempt | undefined {
+function attemptOf(form: Readonly<Record<string, string>>): ClientAuthAttempt | undefined {
   const parameters = new Parameters(new Map(Object.entries(form).map(([name, value]) => [name, [value]])));
   const credentials = { parameters, authorization: undefined, certificate: undefined, proof: undefined };
   return CLIENT_AUTH_METHODS.get('private_key_jwt')?.attempt(credentials);
