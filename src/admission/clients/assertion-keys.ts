@@ -3,6 +3,7 @@
 
 import type { AssertionSettings } from '../../oauth/registry/client.ts';
 import { readJwkSet, type VerificationKey } from '../../oauth/values/jwk.ts';
+import { type JwksUriFault, jwksUriFault } from '../../oauth/values/jwks-uri.ts';
 import type { SigningAlgorithm } from '../../oauth/values/signature.ts';
 import type { Fault, FaultReason } from '../kinds/conditions.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
@@ -11,7 +12,6 @@ import type { CommonSpec, OAuthClientSpec } from '../kinds/oauth-client.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { JWKS_BYTES_MAX } from '../kinds/spec-size.ts';
 import { configMapText, presentKeys, type References } from '../references/references.ts';
-import { jwksUriFaults } from './jwks-uri-rule.ts';
 import { KEY_PROBLEMS } from './key-problems.ts';
 
 /** What the manifest and the objects around it say about the assertions of a client. */
@@ -32,6 +32,15 @@ const KEY_SOURCES = ['jwks', 'jwksUri', 'jwksConfigMapRef'] as const;
 const ALGORITHMS: readonly SigningAlgorithm[] = ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA'];
 /** RS256 only where the manifest names it: PKCS #1 v1.5 is for clients that know nothing newer. */
 const DEFAULT_ALGORITHMS = ALGORITHMS.filter((algorithm) => algorithm !== 'RS256');
+
+/** Whether the policy of a client permits the host of its address: policy-violations.ts. */
+const JWKS_URI_PROBLEMS: Readonly<Record<JwksUriFault, string>> = {
+  not_https: 'is not an https address',
+  userinfo: 'holds a user name or password',
+  fragment: 'has a fragment',
+  address_literal: 'has an IP address in place of the name of its host',
+  malformed: 'is not an address in the form browsers show, with its host in lower case',
+};
 
 /** The faults of the algorithms, which the manifest alone decides. */
 export function algorithmFaults({ auth }: Pick<CommonSpec, 'auth'>): readonly Fault[] {
@@ -58,8 +67,11 @@ export function assertionKeys(
   const { jwks, jwksUri, jwksConfigMapRef } = block;
   if (jwksConfigMapRef !== undefined) return keysOfConfigMap(object, block, references);
   if (jwksUri === undefined) return outcomeOf(assertionBy(block, jwks), [...BLOCK, 'jwks']);
-  const [unusable] = jwksUriFaults(spec);
-  if (unusable !== undefined) return { outcome: 'refused', fault: unusable };
+  const unusable = jwksUriFault(jwksUri);
+  if (unusable !== undefined) {
+    const message = `${quoted(jwksUri)} ${JWKS_URI_PROBLEMS[unusable]}.`;
+    return { outcome: 'refused', fault: fault('InvalidJwks', [...BLOCK, 'jwksUri'], message) };
+  }
   return { outcome: 'resolved', assertion: settings(block, { jwksUri }, DEFAULT_ALGORITHMS) };
 }
 
