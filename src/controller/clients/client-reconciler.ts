@@ -1,6 +1,7 @@
 // Reconciles one OAuthClient: its credentials (client-secrets.ts), whether the replicas serve it (programmed.ts), and
 // its status and Events (client-status.ts). The verdict comes from the judge that the token servers use as well.
 
+import { hash } from 'node:crypto';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { ClientSet } from '../../admission/clients/client-set.ts';
 import type { Condition, Programmed } from '../../admission/kinds/conditions.ts';
@@ -21,7 +22,6 @@ import type { ProgrammedObjects } from '../replicas/programmed.ts';
 import type { ReplicaReports } from '../replicas/replica-reports.ts';
 import { AwaitedIds } from './awaited-ids.ts';
 import { clientStatus } from './client-status.ts';
-import { untilLastUsedReport } from './last-used.ts';
 import { storedClient } from './programmed.ts';
 
 export interface ClientReconcilerOptions {
@@ -39,6 +39,7 @@ export interface ClientReconcilerOptions {
 }
 
 const LAST_USED_RETRY_MILLISECONDS = 1000;
+const DAY_MILLISECONDS = 86_400_000;
 
 export class ClientReconciler {
   readonly #options: ClientReconcilerOptions;
@@ -197,7 +198,17 @@ const CREDENTIAL_EVENTS: Partial<
 
 /** Milliseconds until a time is over, at most a day: a timer takes no more than 24 days. Undefined when it is over. */
 function untilTime(time: number | undefined, now: number): number | undefined {
-  return time === undefined || time < now ? undefined : Math.min(time - now + 1, 86_400_000);
+  return time === undefined || time < now ? undefined : Math.min(time - now + 1, DAY_MILLISECONDS);
+}
+
+/**
+ * Milliseconds until the last use of this client is written; 0 once the time has come today. Each client has a time of day of
+ * its own, so that many statuses do not all change at midnight.
+ * @param now epoch milliseconds
+ */
+export function untilLastUsedReport(uid: string, now: number): number {
+  const share = hash('sha256', uid, 'buffer').readUInt32BE(0) / 2 ** 32;
+  return Math.max(0, Math.ceil(share * DAY_MILLISECONDS) - (now % DAY_MILLISECONDS));
 }
 
 function earliest(one: number | undefined, other: number | undefined): number | undefined {

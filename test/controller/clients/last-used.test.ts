@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { untilLastUsedReport } from '../../../src/controller/clients/last-used.ts';
+import { untilLastUsedReport } from '../../../src/controller/clients/client-reconciler.ts';
 
 describe('the day of the last use', () => {
   it('is reported at a time of day of each client, spread over the day', () => {
