@@ -18,8 +18,7 @@ import {
   type Selection,
   type WatchFrame,
 } from './kubernetes-api.ts';
-import { watchFrame } from './watch-frames.ts';
-import { watchLines } from './watch-lines.ts';
+import { watchFrames } from './watch-frames.ts';
 
 /** For a page of 500 objects from an API server that has just started. */
 const LIST_MILLISECONDS = 60_000;
@@ -193,7 +192,7 @@ export class ApiClient implements KubernetesApi {
 
   async *#frames(call: Call, response: IncomingMessage): AsyncGenerator<WatchFrame> {
     try {
-      for await (const line of watchLines(response)) yield watchFrame(this.#calls.named(call), line);
+      yield* watchFrames(this.#calls.named(call), response);
     } catch (error) {
       throw error instanceof KubernetesError
         ? error

@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { applyBody } from '../../../src/kubernetes/api/apply-body.ts';
+import { applyBody } from '../../../src/kubernetes/api/calls.ts';
 
 it('the body of an apply, whatever text is in it → printable ASCII that YAML reads as the same object', () => {
   const text = fc.string({ unit: 'binary', maxLength: 20 });
