@@ -1,13 +1,15 @@
 // The key sets that clients publish, fetched at use and cached: the adapter of ports/key-sets.ts.
 
-import type { KeySetOwner, KeySets } from '../oauth/ports/key-sets.ts';
+import { type KeySetOwner, type KeySets, keySetLimited } from '../oauth/ports/key-sets.ts';
 import type { VerificationKey } from '../oauth/values/jwk.ts';
 import { PublishedSet, type PublishedSetOptions } from './published-set.ts';
-import { WaitingRequests } from './waiting-requests.ts';
 
 /** How many sets of a namespace, and of how many namespaces, are cached; the least recently used one goes. */
-const OF_A_NAMESPACE = 1000;
+const SETS_OF_NAMESPACE = 1000;
 const NAMESPACES = 10_000;
+/** How many requests of a client, and of a namespace, wait for key sets at once. */
+const WAITING_OF_CLIENT = 64;
+const WAITING_OF_NAMESPACE = 256;
 
 export class PublishedKeySets implements KeySets<VerificationKey> {
   readonly #options: PublishedSetOptions;
@@ -24,7 +26,7 @@ export class PublishedKeySets implements KeySets<VerificationKey> {
     const ofNamespace = this.#sets.get(namespace) ?? new Map<string, PublishedSet>();
     const set = ofNamespace.get(uri) ?? new PublishedSet(namespace, uri, this.#options);
     use(this.#sets, { name: namespace, value: ofNamespace, most: NAMESPACES });
-    use(ofNamespace, { name: uri, value: set, most: OF_A_NAMESPACE });
+    use(ofNamespace, { name: uri, value: set, most: SETS_OF_NAMESPACE });
     return set.keysFor(kid, () => this.#waiting.enter(owner));
   }
 }
@@ -38,4 +40,31 @@ function use<Value>(
   entries.set(name, value);
   const [oldest] = entries.keys();
   if (entries.size > most && oldest !== undefined) entries.delete(oldest);
+}
+
+/**
+ * The requests that wait for a key set, bounded: each holds its body meanwhile, and any caller can send requests that name a
+ * client.
+ */
+class WaitingRequests {
+  readonly #ofClients = new Map<string, number>();
+  readonly #ofNamespaces = new Map<string, number>();
+
+  /** Counts a request. @returns what ends its waiting, to be called once @throws OAuthError of {@link keySetLimited} */
+  enter({ uid, namespace }: KeySetOwner): () => void {
+    if ((this.#ofClients.get(uid) ?? 0) >= WAITING_OF_CLIENT) throw keySetLimited('client');
+    if ((this.#ofNamespaces.get(namespace) ?? 0) >= WAITING_OF_NAMESPACE) throw keySetLimited('namespace');
+    add(this.#ofClients, uid, 1);
+    add(this.#ofNamespaces, namespace, 1);
+    return () => {
+      add(this.#ofClients, uid, -1);
+      add(this.#ofNamespaces, namespace, -1);
+    };
+  }
+}
+
+function add(counts: Map<string, number>, name: string, change: 1 | -1): void {
+  const count = (counts.get(name) ?? 0) + change;
+  if (count === 0) counts.delete(name);
+  else counts.set(name, count);
 }

@@ -2,10 +2,16 @@
 
 import { keySetUnavailable } from '../oauth/ports/key-sets.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
-import type { VerificationKey } from '../oauth/values/jwk.ts';
+import { type JwkSetFault, readJwkSet, type VerificationKey } from '../oauth/values/jwk.ts';
 import { KeyCache } from '../oauth/values/key-cache.ts';
-import { FetchFailedError, type FetchFault, type GuardedFetch } from './guarded-fetch.ts';
-import { type KeySetDocument, type KeySetFault, readKeySet } from './key-set-document.ts';
+import { type FetchedDocument, FetchFailedError, type FetchFault, type GuardedFetch } from './guarded-fetch.ts';
+
+const MINUTE = 60_000;
+const FRESH_LEAST = 5 * MINUTE;
+const FRESH_MOST = 60 * MINUTE;
+
+/** Why a document is no key set: a slug. */
+type KeySetFault = 'not_a_key_set' | Exclude<JwkSetFault, 'malformed'>;
 
 /** The outcome of one fetch: a label of metrics. */
 export type FetchOutcome = 'fetched' | FetchFault | KeySetFault | 'unexpected';
@@ -25,6 +31,14 @@ export interface PublishedSetOptions {
   readonly clock: Clock;
   /** Called after each fetch. */
   readonly onFetch: (report: FetchReport) => void;
+}
+
+/** A key set, and how long it may be used without a fetch. */
+interface KeySetDocument {
+  /** The keys that can verify a signature; the others are left out (RFC 7517 §5). */
+  readonly keys: readonly VerificationKey[];
+  /** How long they are fresh, in milliseconds: 5 minutes to 1 hour. */
+  readonly freshFor: number;
 }
 
 /** What a host answered is no key set. */
@@ -76,4 +90,17 @@ export class PublishedSet {
     this.#lastOutcome = outcome;
     this.#options.onFetch({ host: URL.parse(this.#uri)?.host ?? '', outcome, isNews, error });
   }
+}
+
+/** The key set in a document, or why there is none. */
+function readKeySet({ content, cacheControl }: FetchedDocument): KeySetDocument | KeySetFault {
+  const set = readJwkSet(content);
+  if (typeof set === 'string') return set === 'malformed' ? 'not_a_key_set' : set;
+  return { keys: set.keys, freshFor: Math.min(Math.max(maxAge(cacheControl) ?? 0, FRESH_LEAST), FRESH_MOST) };
+}
+
+/** The `max-age` of a Cache-Control header (RFC 9111 §5.2.2.1) in milliseconds; undefined without a readable one. */
+function maxAge(cacheControl = ''): number | undefined {
+  const seconds = /(?:^|,)\s*max-age="?(\d+)"?\s*(?:,|$)/i.exec(cacheControl)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
