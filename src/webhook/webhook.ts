@@ -1,12 +1,13 @@
 // Posts a body to a receiver once: signed, bounded in time, without following a redirect, reading only the status of
-// the answer. The caller decides when to retry.
+// the answer. The caller decides when to retry. docs/guides/alerts.md shows how a receiver verifies the signature.
 
+import { createHmac } from 'node:crypto';
 import { withDeadline } from '../oauth/ports/deadline.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
-import { SIGNATURE_HEADER, signatureHeader } from './signature.ts';
 
 /** How long a receiver may take to answer, in milliseconds. */
 const LIMIT = 5000;
+const SIGNATURE_HEADER = 'grantry-signature';
 
 export interface WebhookOptions {
   readonly url: string;
@@ -63,4 +64,17 @@ function faultOf(error: unknown): string {
   if (error.name === 'TimeoutError') return 'timeout';
   const { code } = (error.cause ?? error) as NodeJS.ErrnoException;
   return typeof code === 'string' ? code.toLowerCase() : 'failed';
+}
+
+/**
+ * The signature: an HMAC over the time and the exact bytes of the body, as `t=<seconds>,v1=<hex>`, one `v1` for each secret, so that a secret can be replaced without a
+ * gap: a receiver accepts when one of them is right.
+ * @param timestamp seconds since the epoch, when this try was made
+ */
+function signatureHeader(secrets: readonly string[], timestamp: number, body: string): string {
+  const signatures = secrets.map((secret) => {
+    const mac = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+    return `,v1=${mac}`;
+  });
+  return `t=${timestamp}${signatures.join('')}`;
 }

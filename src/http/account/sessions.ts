@@ -1,5 +1,6 @@
 // GET and POST /account/sessions: where the person is signed in, and the end of one of these sessions.
 
+import { createHash } from 'node:crypto';
 import type { Session } from '../../oauth/ports/login-stores.ts';
 import type { SignedIn } from '../cookies/browser-session.ts';
 import {
@@ -13,7 +14,6 @@ import {
   providerName,
   type Visit,
 } from './account-flow.ts';
-import { sessionHandle } from './session-handle.ts';
 import { endSessionPage, type ShownSession, sessionsPage } from './sessions-page.ts';
 
 const PATH = '/account/sessions';
@@ -94,4 +94,12 @@ async function find(flow: AccountFlow, signedIn: SignedIn, handle: string): Prom
   const session = active.find((each) => sessionHandle(each) === handle);
   if (session === undefined && active.length === MOST_READ) throw formRefused('account_session_unknown');
   return session;
+}
+
+/**
+ * What a page calls a session by: neither its id, which is a key of the store, nor its `sid`, which clients know. 132 bits in
+ * base64url; no id of a session can be found by it.
+ */
+function sessionHandle({ sessionId }: Pick<Session, 'sessionId'>): string {
+  return createHash('sha256').update(`grantry session handle\0${sessionId}`).digest('base64url').slice(0, 22);
 }
