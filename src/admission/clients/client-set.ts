@@ -17,7 +17,7 @@ import {
   judgeRead,
   type ReadManifest,
 } from './admit-client.ts';
-import { ClientUniqueness, Contender, claimOf } from './client-uniqueness.ts';
+import { Candidate, ClientUniqueness, claimOf } from './client-uniqueness.ts';
 
 export interface ClientSetOptions<Source extends SourceObject>
   extends Pick<
@@ -48,7 +48,7 @@ export function isServed({ manifest }: Pick<SourceObject, 'manifest'>, className
   return !isBeingDeleted && classOf(manifest) === className;
 }
 
-class Member<Source> extends Contender {
+class Member<Source> extends Candidate {
   object: Source;
 
   constructor(object: Source) {
@@ -135,7 +135,7 @@ export class ClientSet<Source extends SourceObject> {
 
   /** Applies the rules among all clients. @returns the clients whose faults by them changed */
   recompute(): readonly Source[] {
-    return this.#claims.settle().map(({ object }) => object);
+    return this.#claims.recompute().map(({ object }) => object);
   }
 
   /** The faults of a client by the rules among all, as of the last {@link recompute}. */

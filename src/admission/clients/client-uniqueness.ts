@@ -59,7 +59,7 @@ export function claimOf(findings: ClientFindings): ClientClaim {
 /** Whether a client has its id by this verdict: it may claim the id, and no other client has it. */
 export function holdsClientId({ policy, faults }: Pick<ClientVerdict, 'policy' | 'faults'>): boolean {
   const isWithout = ({ reason }: Fault) => reason === 'ClientIdConflict' || WITHOUT_CLAIM.includes(reason);
-  // Without a policy it is not judged yet.
+  // The verdict has no policy until the labels of the namespace are observed.
   return policy !== undefined && !faults.some(isWithout);
 }
 
@@ -75,7 +75,7 @@ function secretClaim({ namespace, name }: ObjectIdentity, { auth }: OAuthClientS
 /**
  * One client of a {@link ClientUniqueness}, which alone writes these fields. A subclass may hold more about the client.
  */
-export class Contender {
+export class Candidate {
   /** Undefined while the client is not in the set. */
   claim: ClientClaim | undefined;
   /** Insertion order: decides between clients that are equal otherwise. */
@@ -88,15 +88,15 @@ const VERDICT = { duplicateUid: 1, hasConflict: 2, sharesSecret: 4, overLimit: 8
 
 type Verdict = keyof typeof VERDICT;
 
-function has({ verdicts }: Contender, verdict: Verdict): boolean {
+function has({ verdicts }: Candidate, verdict: Verdict): boolean {
   return (verdicts & VERDICT[verdict]) !== 0;
 }
 
 /** A client that is in the set. */
-type Claiming<Member extends Contender> = Member & { readonly claim: ClientClaim };
+type Claiming<Member extends Candidate> = Member & { readonly claim: ClientClaim };
 
 /** The claims of all clients of one install. */
-export class ClientUniqueness<Member extends Contender> {
+export class ClientUniqueness<Member extends Candidate> {
   /**
    * In this order: a client with a duplicate uid is in no later ranking, and one without its id not in that of the
    * limit.
@@ -126,7 +126,7 @@ export class ClientUniqueness<Member extends Contender> {
   }
 
   /**
-   * Adds a client, or replaces its claim. {@link settle} names it only if its results here differ from the former ones.
+   * Adds a client, or replaces its claim. {@link recompute} returns it only if its faults differ from the former ones.
    */
   put(member: Member, claim: ClientClaim): void {
     const before = member.claim;
@@ -149,10 +149,10 @@ export class ClientUniqueness<Member extends Contender> {
   }
 
   /** Applies every `put` and `delete` since the last call. @returns the clients whose faults changed */
-  settle(): readonly Member[] {
+  recompute(): readonly Member[] {
     for (const claims of this.#rankings) {
       for (const member of this.#dirty) claims.update(member);
-      claims.settle();
+      claims.recompute();
     }
     this.#dirty.clear();
     const changed = [...this.#changed];
@@ -160,7 +160,7 @@ export class ClientUniqueness<Member extends Contender> {
     return changed;
   }
 
-  /** The faults of a client as of the last {@link settle}. */
+  /** The faults of a client as of the last {@link recompute}. */
   faultsOf(member: Member): readonly Fault[] {
     if (!isClaiming(member) || member.verdicts === 0) return NONE;
     return [
@@ -186,7 +186,7 @@ export class ClientUniqueness<Member extends Contender> {
 
   #set(member: Claiming<Member>, verdict: Verdict, value: boolean): void {
     if (has(member, verdict) === value) return;
-    (member as Contender).verdicts ^= VERDICT[verdict];
+    (member as Candidate).verdicts ^= VERDICT[verdict];
     this.#changed.add(member);
     // Both decide whether it is in the later rankings.
     if (verdict === 'duplicateUid' || verdict === 'hasConflict') this.#dirty.add(member);
@@ -216,20 +216,20 @@ function limitExceeded(limit: number): Fault {
   return { reason: 'ClientLimitExceeded', path: [], message };
 }
 
-function isClaiming<Member extends Contender>(member: Member): member is Claiming<Member> {
+function isClaiming<Member extends Candidate>(member: Member): member is Claiming<Member> {
   return member.claim !== undefined;
 }
 
-function hasUniqueUid(member: Contender): boolean {
+function hasUniqueUid(member: Candidate): boolean {
   return !has(member, 'duplicateUid');
 }
 
-function countsTowardsLimit(member: Claiming<Contender>): boolean {
+function countsTowardsLimit(member: Claiming<Candidate>): boolean {
   return member.claim.isAccepted && hasUniqueUid(member) && !has(member, 'hasConflict');
 }
 
 /** Older first, then by uid. */
-const byAge: Order<Claiming<Contender>> = (a, b) => {
+const byAge: Order<Claiming<Candidate>> = (a, b) => {
   const [uidA, uidB] = [a.claim.uid ?? '', b.claim.uid ?? ''];
   return a.claim.createdAt - b.claim.createdAt || (uidA < uidB ? -1 : uidA > uidB ? 1 : a.order - b.order);
 };
@@ -239,7 +239,7 @@ const byAge: Order<Claiming<Contender>> = (a, b) => {
  * permits another object than its own such an id only where an administrator listed it letter by letter
  * (policy-violations.ts). Age alone would not do: a restore or a re-creation resets creationTimestamps.
  */
-const explicitFirst: Order<Claiming<Contender>> = (a, b) =>
+const explicitFirst: Order<Claiming<Candidate>> = (a, b) =>
   Number(a.claim.derived) - Number(b.claim.derived) || byAge(a, b);
 
 function isSame(one: ClientClaim, other: ClientClaim): boolean {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ClientClaim, ClientUniqueness, Contender } from '../../../src/admission/clients/client-uniqueness.ts';
+import { Candidate, type ClientClaim, ClientUniqueness } from '../../../src/admission/clients/client-uniqueness.ts';
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
 
@@ -21,7 +21,7 @@ const change = fc
   .constantFrom(...KEYS)
   .chain((key) => fc.record({ key: fc.constant(key), claim: fc.option(claim(key), { nil: undefined }) }));
 
-class Named<Key> extends Contender {
+class Named<Key> extends Candidate {
   readonly key: Key;
 
   constructor(key: Key) {
@@ -43,8 +43,8 @@ class NamedClaims<Key> {
     this.#claims.delete(this.#of(key));
   }
 
-  settle(): readonly Key[] {
-    return this.#claims.settle().map(({ key }) => key);
+  recompute(): readonly Key[] {
+    return this.#claims.recompute().map(({ key }) => key);
   }
 
   faultsOf(key: Key) {
@@ -79,10 +79,10 @@ describe('the claims of all clients', () => {
               present.set(key, claim);
             }
           }
-          const changed = new Set([...followed.settle(), ...changes.map(({ key }) => key)]);
+          const changed = new Set([...followed.recompute(), ...changes.map(({ key }) => key)]);
           const atOnce = new NamedClaims<string>();
           for (const [key, claim] of present) atOnce.put(key, claim);
-          atOnce.settle();
+          atOnce.recompute();
           const after = faultsIn(followed);
           expect(after).toEqual(faultsIn(atOnce));
           for (const key of KEYS) if (!changed.has(key)) expect(after[key]).toEqual(before[key]);
@@ -130,7 +130,7 @@ describe('the claims of all clients', () => {
         for (const claim of inOrder) {
           claims.put(claim.uid, claim);
           uids.push(claim.uid);
-          claims.settle();
+          claims.recompute();
           // An id with a dot that is not the derived one was listed literally by an administrator.
           if (holder === undefined || (holder.derived && !claim.derived)) holder = claim;
           expect(holderOf(claims, uids)).toEqual([holder.uid]);
@@ -144,7 +144,7 @@ describe('the claims of all clients', () => {
       fc.property(claimants, fc.infiniteStream(fc.nat(50)), (inOrder, ages) => {
         const claims = new NamedClaims<string>();
         for (const claim of inOrder) claims.put(claim.uid, { ...claim, createdAt: ages.next().value ?? 0 });
-        claims.settle();
+        claims.recompute();
         const holders = inOrder.filter(({ uid }) => claims.faultsOf(uid).length === 0);
         expect(holders.map(({ derived }) => derived)).toEqual([false]);
       }),
@@ -155,10 +155,10 @@ describe('the claims of all clients', () => {
     const claims = new NamedClaims<string>();
     claims.put('older', web);
     claims.put('younger', { ...web, uid: 'uid-2', createdAt: 2 });
-    claims.settle();
+    claims.recompute();
     expect(claims.faultsOf('younger').map(({ reason }) => reason)).toEqual(['ClientIdConflict']);
     claims.delete('older');
-    expect(claims.settle()).toEqual(['younger']);
+    expect(claims.recompute()).toEqual(['younger']);
     expect(claims.faultsOf('younger')).toEqual([]);
   });
 
@@ -166,9 +166,9 @@ describe('the claims of all clients', () => {
     const claims = new NamedClaims<string>();
     claims.put('one', web);
     claims.put('other', { ...web, namespace: 'other', uid: 'uid-2', clientId: 'other' });
-    claims.settle();
+    claims.recompute();
     claims.put('third', { ...web, uid: 'uid-3', clientId: 'third', createdAt: 0 });
-    expect(claims.settle()).toEqual(['one']);
+    expect(claims.recompute()).toEqual(['one']);
     expect(claims.faultsOf('one').map(({ reason }) => reason)).toEqual(['ClientLimitExceeded']);
   });
 
@@ -188,11 +188,11 @@ describe('the claims of all clients', () => {
     });
     const claims = new NamedClaims<number>();
     for (let index = 0; index < 5000; index++) claims.put(index, crowded(index));
-    claims.settle();
+    claims.recompute();
     const cost = (change: () => void) => {
       comparisons = 0;
       change();
-      const changed = claims.settle();
+      const changed = claims.recompute();
       return { comparisons, changed };
     };
     // Put once more, unchanged.
@@ -222,10 +222,10 @@ describe('the claims of all clients', () => {
     });
     const claims = new NamedClaims<number>();
     for (let index = 1; index < 5000; index++) claims.put(index, same(index));
-    claims.settle();
+    claims.recompute();
     comparisons = 0;
     claims.put(0, same(0));
-    expect(claims.settle()).toEqual([1]);
+    expect(claims.recompute()).toEqual([1]);
     expect(comparisons).toBeLessThan(500);
   });
 });
