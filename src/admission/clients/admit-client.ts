@@ -9,7 +9,7 @@ import { audiencesIn } from '../kinds/default-audience.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
 import { type ObjectIdentity, readManifest, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
 import { OAUTH_CLIENT, type OAuthClientManifest } from '../kinds/oauth-client.ts';
-import { BASELINE_POLICY, type ClaimVerdict, judgeByPolicy } from '../policies/policy.ts';
+import { BASELINE_POLICY, type RequestVerdict, validateAgainstPolicies } from '../policies/policy.ts';
 import type { OwnerOf, Policy } from '../policies/policy-violations.ts';
 import type { References } from '../references/references.ts';
 import { certificateSettings } from './certificate-rules.ts';
@@ -92,8 +92,8 @@ export function admitClient<Source extends SourceObject>(
   return clientVerdict(findClient(object, context));
 }
 
-/** The policies' verdict on a claim that they were not evaluated for. */
-const UNJUDGED: ClaimVerdict = { policy: undefined, faults: [], maxClientsPerNamespace: 0, maxState: 0 };
+/** The verdict of the policies while the labels of the namespace are not observed: no policy is evaluated. */
+const NOT_EVALUATED: RequestVerdict = { policy: undefined, faults: [], maxClientsPerNamespace: 0, maxState: 0 };
 
 /** The findings about one manifest. */
 export function findClient<Source extends SourceObject>(
@@ -128,11 +128,11 @@ export function judgeRead<Object extends ObjectIdentity>(
   const namespaceLabels = context.references.namespaceLabels(object.namespace);
   const explicitClientId = derived ? undefined : clientId;
   const { ownerOf } = context;
-  const claim = { namespace: object.namespace, explicitClientId, spec: manifest.spec, ownerOf };
+  const request = { namespace: object.namespace, explicitClientId, spec: manifest.spec, ownerOf };
   const verdict =
     namespaceLabels === undefined
-      ? UNJUDGED
-      : judgeByPolicy({ ...claim, namespaceLabels }, context.policies, context.defaultPolicy);
+      ? NOT_EVALUATED
+      : validateAgainstPolicies({ ...request, namespaceLabels }, context.policies, context.defaultPolicy);
   const ruleFaults = [...namespaceFaults(object, context), ...(known ?? clientFaults(manifest.spec, context))];
   const credentials = resolveCredentials(object, manifest.spec, context.references);
   return {

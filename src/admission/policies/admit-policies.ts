@@ -1,4 +1,4 @@
-// The judge of ClientPolicies: which ones apply, and the faults of the others.
+// Admits ClientPolicies: the policies that apply, and the faults of the others.
 
 import { CLIENT_POLICY, readableSelector } from '../kinds/client-policy.ts';
 import { type Condition, type Fault, failing, readyCondition } from '../kinds/conditions.ts';
@@ -6,7 +6,7 @@ import { classOf, readManifest, type SourceObject, type UnknownFields } from '..
 import { policyOf } from './policy.ts';
 import type { Policy } from './policy-violations.ts';
 
-/** The result of judging one ClientPolicy. */
+/** The result of admission for one ClientPolicy. */
 export interface PolicyVerdict<Source extends SourceObject = SourceObject> {
   readonly object: Source;
   readonly policy: Policy;
@@ -14,7 +14,7 @@ export interface PolicyVerdict<Source extends SourceObject = SourceObject> {
   readonly faults: readonly Fault<'InvalidManifest'>[];
 }
 
-/** Judges every ClientPolicy of this class, in the order given; those of another class are left out. Never throws. */
+/** Admits every ClientPolicy of this class, in the order given, and skips those of another class. Never throws. */
 export function admitPolicies<Source extends SourceObject>(world: {
   readonly className: string;
   readonly unknownFields: UnknownFields;

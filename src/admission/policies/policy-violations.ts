@@ -21,14 +21,14 @@ export interface Policy {
 /** The namespace of the ProtectedResource that holds an identifier; undefined where none holds it. */
 export type OwnerOf = (identifier: string) => string | undefined;
 
-/** The part of a client that policies govern. */
-export interface Claim {
+/** The part of a client that policies govern: what the client requests in its namespace. */
+export interface PolicyRequest {
   readonly namespace: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;
   /** Undefined when the client id is the derived one, which needs no permission. */
   readonly explicitClientId: string | undefined;
   readonly spec: OAuthClientSpec;
-  /** Introspecting tokens for the resources of its own namespace needs no permission. */
+  /** A client may introspect tokens for the resources of its own namespace without a permission. */
   readonly ownerOf: OwnerOf;
 }
 
@@ -49,15 +49,15 @@ export interface Rules {
   readonly remedy: (content: string) => string;
 }
 
-/** Every violation of the policy; empty when it permits the whole claim. */
-export function policyViolations(claim: Claim, policy: Policy): readonly PolicyFault[] {
+/** Every violation of the policy; empty when it permits the whole request. */
+export function policyViolations(request: PolicyRequest, policy: Policy): readonly PolicyFault[] {
   const { permissions } = policy;
   if (permissions === undefined) return [unreadable(policy)];
-  const rules = rulesIn(claim.namespace, policy, permissions);
-  const { spec } = claim;
-  const isOwn = (audience: string) => claim.ownerOf(audience) === claim.namespace;
+  const rules = rulesIn(request.namespace, policy, permissions);
+  const { spec } = request;
+  const isOwn = (audience: string) => request.ownerOf(audience) === request.namespace;
   return [
-    ...clientIdViolation(claim, permissions, rules),
+    ...clientIdViolation(request, permissions, rules),
     ...listViolations(spec, rules),
     ...introspectionViolations(spec, rules, isOwn),
     ...originViolations(spec, rules),
@@ -115,7 +115,11 @@ function violation(path: FieldPath, message: string): PolicyFault {
 }
 
 // An id with a dot could be the derived id of a client in another namespace: neither a glob nor a variable permits it.
-function clientIdViolation({ explicitClientId }: Claim, written: Permissions, rules: Rules): readonly PolicyFault[] {
+function clientIdViolation(
+  { explicitClientId }: PolicyRequest,
+  written: Permissions,
+  rules: Rules,
+): readonly PolicyFault[] {
   if (explicitClientId === undefined) return [];
   const hasDot = explicitClientId.includes('.');
   const permitted = hasDot

@@ -10,10 +10,10 @@ import {
 } from '../kinds/client-policy.ts';
 import { quoted } from '../kinds/quoted.ts';
 import { matchesSelector } from './label-selector.ts';
-import { type Claim, type Policy, type PolicyFault, policyViolations } from './policy-violations.ts';
+import { type Policy, type PolicyFault, type PolicyRequest, policyViolations } from './policy-violations.ts';
 
-/** The verdict of the policies of a class on a claim. */
-export interface ClaimVerdict {
+/** The verdict of the policies of a class on the request of a client. */
+export interface RequestVerdict {
   /** The policy that permits the client, or the one the faults are about; undefined when none applies. */
   readonly policy: string | undefined;
   /** Empty when the client is permitted. */
@@ -33,14 +33,18 @@ export function policyOf(manifest: ClientPolicyManifest): Policy {
   };
 }
 
-/** Judges one client by all policies of its class. */
-export function judgeByPolicy(claim: Claim, policies: readonly Policy[], defaultPolicy: DefaultPolicy): ClaimVerdict {
+/** Validates the request of one client against all policies of its class. */
+export function validateAgainstPolicies(
+  request: PolicyRequest,
+  policies: readonly Policy[],
+  defaultPolicy: DefaultPolicy,
+): RequestVerdict {
   let chosen: Policy | undefined;
-  let refusal: ClaimVerdict | undefined;
+  let refusal: RequestVerdict | undefined;
   let maxClientsPerNamespace = 0;
   let maxState = 0;
-  for (const policy of candidatesFor(claim, policies, defaultPolicy)) {
-    const faults = policyViolations(claim, policy);
+  for (const policy of applicablePolicies(request, policies, defaultPolicy)) {
+    const faults = policyViolations(request, policy);
     if (faults.length > 0) refusal ??= refused(policy.name, faults);
     else {
       chosen ??= policy;
@@ -51,18 +55,18 @@ export function judgeByPolicy(claim: Claim, policies: readonly Policy[], default
   }
   if (chosen !== undefined) return { policy: chosen.name, faults: [], maxClientsPerNamespace, maxState };
   if (refusal !== undefined) return refusal;
-  return refused(undefined, [noMatchingPolicy(claim.namespace)]);
+  return refused(undefined, [noMatchingPolicy(request.namespace)]);
 }
 
-/** The fault where no policy judges what is in a namespace. */
+/** The fault where no policy applies to a namespace. */
 export function noMatchingPolicy(namespace: string): PolicyFault & { readonly reason: 'NoMatchingPolicy' } {
   const message = `No ClientPolicy matches the namespace ${quoted(namespace)}, and without one nothing is allowed.`;
   return { path: [], reason: 'NoMatchingPolicy', message };
 }
 
-/** The policies that judge what is in a namespace, sorted by name, so that of several refusals always the same one is reported. */
-export function candidatesFor(
-  { namespaceLabels }: Pick<Claim, 'namespaceLabels'>,
+/** The policies that apply to a namespace, sorted by name: of several refusals, the same one is always reported. */
+export function applicablePolicies(
+  { namespaceLabels }: Pick<PolicyRequest, 'namespaceLabels'>,
   policies: readonly Policy[],
   defaultPolicy: DefaultPolicy,
 ): readonly Policy[] {
@@ -71,7 +75,7 @@ export function candidatesFor(
   return matching.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function refused(policy: string | undefined, faults: readonly PolicyFault[]): ClaimVerdict {
+function refused(policy: string | undefined, faults: readonly PolicyFault[]): RequestVerdict {
   return { policy, faults, maxClientsPerNamespace: 0, maxState: 0 };
 }
 

@@ -4,11 +4,11 @@
 import type { DefaultPolicy } from '../kinds/client-policy.ts';
 import type { Fault } from '../kinds/conditions.ts';
 import type { FieldPath } from '../kinds/field-path.ts';
-import { candidatesFor, noMatchingPolicy } from './policy.ts';
+import { applicablePolicies, noMatchingPolicy } from './policy.ts';
 import { listFault, type Policy, rulesIn, unreadable } from './policy-violations.ts';
 
 /** The part of a resource that policies govern. */
-export interface ResourceClaim {
+export interface ResourcePolicyRequest {
   readonly namespace: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;
   /** The identifier, given or derived. */
@@ -19,8 +19,8 @@ export interface ResourceClaim {
 
 export type ResourcePolicyFault = Fault<'NoMatchingPolicy' | 'PolicyViolation'>;
 
-/** The verdict of the policies of a class on a resource. */
-export interface ResourceClaimVerdict {
+/** The verdict of the policies of a class on the request of a resource. */
+export interface ResourceRequestVerdict {
   /** Empty when the resource is permitted. */
   readonly faults: readonly ResourcePolicyFault[];
   /** Whether a policy of the namespace lists the identifier letter by letter. */
@@ -29,19 +29,19 @@ export interface ResourceClaimVerdict {
   readonly maxResourcesPerNamespace: number;
 }
 
-/** Judges one resource by all policies of its class. */
-export function judgeResourceByPolicy(
-  claim: ResourceClaim,
+/** Validates the request of one resource against all policies of its class. */
+export function validateResourceAgainstPolicies(
+  request: ResourcePolicyRequest,
   policies: readonly Policy[],
   defaultPolicy: DefaultPolicy,
-): ResourceClaimVerdict {
-  const candidates = candidatesFor(claim, policies, defaultPolicy);
-  const judged = candidates.map((policy) => ({ policy, faults: violationsOf(claim, policy) }));
-  const permitting = judged.filter(({ faults }) => faults.length === 0).map(({ policy }) => policy.permissions);
-  const [refusal] = judged;
+): ResourceRequestVerdict {
+  const applicable = applicablePolicies(request, policies, defaultPolicy);
+  const results = applicable.map((policy) => ({ policy, faults: violationsOf(request, policy) }));
+  const permitting = results.filter(({ faults }) => faults.length === 0).map(({ policy }) => policy.permissions);
+  const [refusal] = results;
   return {
-    faults: permitting.length > 0 ? [] : (refusal?.faults ?? [noMatchingPolicy(claim.namespace)]),
-    isListed: candidates.some(({ permissions }) => permissions?.allow.resources.includes(claim.identifier)),
+    faults: permitting.length > 0 ? [] : (refusal?.faults ?? [noMatchingPolicy(request.namespace)]),
+    isListed: applicable.some(({ permissions }) => permissions?.allow.resources.includes(request.identifier)),
     maxResourcesPerNamespace: Math.max(
       0,
       ...permitting.map((permissions) => permissions?.limits.maxResourcesPerNamespace ?? 0),
@@ -50,7 +50,7 @@ export function judgeResourceByPolicy(
 }
 
 function violationsOf(
-  { namespace, identifier, scopes }: ResourceClaim,
+  { namespace, identifier, scopes }: ResourcePolicyRequest,
   policy: Policy,
 ): readonly ResourcePolicyFault[] {
   const { permissions } = policy;

@@ -14,7 +14,7 @@ import {
 import { readManifest, type SourceObject, type UnknownFields } from '../kinds/manifest.ts';
 import { PROTECTED_RESOURCE, type ProtectedResourceSpec } from '../kinds/protected-resource.ts';
 import type { Policy } from '../policies/policy-violations.ts';
-import { judgeResourceByPolicy } from '../policies/resource-policy.ts';
+import { validateResourceAgainstPolicies } from '../policies/resource-policy.ts';
 import { derivedIdentifier } from './resource-identifier.ts';
 import { type ResourceFault, resourceFaults } from './resource-rules.ts';
 
@@ -108,7 +108,7 @@ export function findResource<Source extends SourceObject>(
   const read = { ...alone, identifier, spec };
   if (namespaceLabels === undefined) return { ...read, awaitsNamespace: true, faults: ruleFaults };
   const scopes = spec.scopes.map(({ name }) => name);
-  const judged = judgeResourceByPolicy(
+  const judged = validateResourceAgainstPolicies(
     { namespace, namespaceLabels, identifier, scopes },
     context.policies,
     context.defaultPolicy,

@@ -21,8 +21,8 @@ function isPermitted(groups: readonly string[] | undefined, globs: readonly stri
   const client = readManifest(OAUTH_CLIENT.refuse, { ...API, kind: 'OAuthClient', spec }).manifest;
   if (policy === undefined || client === undefined) throw new Error('not well-shaped');
   const ofTeam = { namespace: 'team', namespaceLabels: {}, explicitClientId: undefined };
-  const claim = { ...ofTeam, spec: client.spec, ownerOf: () => undefined };
-  return policyViolations(claim, policyOf(policy)).length === 0;
+  const request = { ...ofTeam, spec: client.spec, ownerOf: () => undefined };
+  return policyViolations(request, policyOf(policy)).length === 0;
 }
 
 it('given any lists of a client and its policy → a permitted one lets nothing through that the policy does not', () => {
