@@ -1,7 +1,7 @@
 // The OAuthClients of the token server's class, from their verdicts (client-set.ts) to the registry that requests read, and
 // to the audit stream. All of it is synchronous; registry-sync.ts decides when each client is validated.
 
-import { type ClientVerifiers, livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
+import { activeVerifiers, type ClientVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import type { ClientVerdict } from '../admission/clients/admit-client.ts';
 import { type ClientFacts, ClientSet, type ClientSetOptions } from '../admission/clients/client-set.ts';
 import { type KubernetesObject, objectKey } from '../kubernetes/objects/resources.ts';
@@ -270,7 +270,7 @@ function factsOf(verifiers: ClientVerifiers | undefined, now: number): ClientFac
     // Of the accounts that exist.
     serviceAccountUid: (_, name) =>
       verifiers?.serviceAccounts?.find((account) => account.name === name)?.uid ?? 'withheld',
-    verifiersOf: () => (verifiers === undefined ? [] : livingVerifiers(verifiers, now)),
+    verifiersOf: () => (verifiers === undefined ? [] : activeVerifiers(verifiers, now)),
     jwksOf: () => verifiers?.jwks,
     programmed: PROGRAMMED,
   };

@@ -10,7 +10,7 @@ import {
   hasGeneratedSecret,
   MINIMUM_SECRET_BYTES,
 } from '../admission/client-secrets/client-secret-manifest.ts';
-import { livingVerifiers } from '../admission/client-secrets/client-verifier.ts';
+import { activeVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import type { ClientVerdict } from '../admission/clients/admit-client.ts';
 import type { OAuthClientManifest } from '../admission/kinds/oauth-client.ts';
 import { rotationStep } from '../controller/client-secrets/client-rotation.ts';
@@ -88,7 +88,7 @@ export class LocalSecrets {
   /** The verifiers of a client's generated secrets that are accepted now; empty when there is none. */
   verifiersOf(uid: string): readonly Uint8Array[] {
     const known = this.#known.get(uid);
-    return known === undefined ? [] : livingVerifiers(known.state, this.#options.clock.now());
+    return known === undefined ? [] : activeVerifiers(known.state, this.#options.clock.now());
   }
 
   /** The file that holds only the generated secret of a client; undefined when there is none, or none on disk. */

@@ -1,5 +1,5 @@
 // The Secret of a client whose secret is generated: its name, its owner and its content. Pure functions, so that `dev`
-// (in files) and the controller (in the cluster) write the same Secret. secret-template.ts judges the template;
+// (in files) and the controller (in the cluster) write the same Secret. secret-template.ts validates the template;
 // credentials.ts decides which clients get a secret.
 
 import { SECRET_METHODS } from '../../oauth/client-auth/index.ts';

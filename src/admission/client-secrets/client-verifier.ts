@@ -178,7 +178,7 @@ function parsed(text: string): unknown {
  * The verifiers that are accepted at a time, newest first; the controller removes the expired ones later.
  * @param now epoch milliseconds
  */
-export function livingVerifiers({ verifiers }: ClientVerifiers, now: number): readonly Uint8Array[] {
+export function activeVerifiers({ verifiers }: ClientVerifiers, now: number): readonly Uint8Array[] {
   return verifiers
     .filter(({ expiresAt }) => expiresAt === undefined || expiresAt > now)
     .map(({ verifier }) => verifier);

@@ -1,4 +1,4 @@
-// Judges the template of a generated Secret: the keys, further literals and labels that an owner asks for.
+// Validates the template of a generated Secret: the keys, further literals and labels that an owner requests.
 // client-secret-manifest.ts makes the Secret from it.
 
 import type { Fault } from '../kinds/conditions.ts';

@@ -1,6 +1,6 @@
 // The input and the outcome of reconciling one client's credentials.
 
-import { livingVerifiers } from '../../admission/client-secrets/client-verifier.ts';
+import { activeVerifiers } from '../../admission/client-secrets/client-verifier.ts';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
 import type { ClientFacts } from '../../admission/clients/client-set.ts';
 import type { OAuthClientManifest } from '../../admission/kinds/oauth-client.ts';
@@ -47,6 +47,6 @@ export function storedFacts(
   state: CredentialState | undefined,
   now: number,
 ): Pick<ClientFacts, 'verifiersOf' | 'jwksOf'> {
-  const verifiers = state === undefined ? [] : livingVerifiers(state, now);
+  const verifiers = state === undefined ? [] : activeVerifiers(state, now);
   return { verifiersOf: () => verifiers, jwksOf: () => state?.jwks };
 }

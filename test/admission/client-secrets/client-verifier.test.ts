@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
+  activeVerifiers,
   type ClientVerifiers,
-  livingVerifiers,
   readVerifierSecret,
   VERIFIER_SECRET_TYPE,
   verifierSecretData,
@@ -95,8 +95,8 @@ describe('a verifier Secret', () => {
 
   it('counts each verifier until its own time', () => {
     const [current, previous] = VERIFIERS.verifiers.map(({ verifier }) => verifier);
-    expect(livingVerifiers(VERIFIERS, NOW + 999)).toEqual([current, previous]);
-    expect(livingVerifiers(VERIFIERS, NOW + 1000)).toEqual([current]);
+    expect(activeVerifiers(VERIFIERS, NOW + 999)).toEqual([current, previous]);
+    expect(activeVerifiers(VERIFIERS, NOW + 1000)).toEqual([current]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  livingVerifiers,
+  activeVerifiers,
   readVerifierSecret,
   VERIFIERS_MAX,
 } from '../../../src/admission/client-secrets/client-verifier.ts';
@@ -70,7 +70,7 @@ class Owner {
   accepts(secret: string | undefined): boolean {
     if (secret === undefined || this.stored === undefined) return false;
     const wanted = Buffer.from(secretVerifier(UID, secret));
-    return livingVerifiers(this.stored, this.now).some((verifier) => wanted.equals(verifier));
+    return activeVerifiers(this.stored, this.now).some((verifier) => wanted.equals(verifier));
   }
 
   get count(): number {

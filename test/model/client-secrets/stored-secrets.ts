@@ -6,8 +6,8 @@ import {
   defaultSecretName,
 } from '../../../src/admission/client-secrets/client-secret-manifest.ts';
 import {
+  activeVerifiers,
   type ClientVerifiers,
-  livingVerifiers,
   readVerifierSecret,
   verifierSecretName,
 } from '../../../src/admission/client-secrets/client-verifier.ts';
@@ -119,6 +119,6 @@ export class StoredSecrets {
   accepts(uid: string, secret: string, now: number): boolean {
     const verifiers = this.verifiersOf(uid);
     const wanted = Buffer.from(secretVerifier(uid, secret));
-    return verifiers !== undefined && livingVerifiers(verifiers, now).some((verifier) => wanted.equals(verifier));
+    return verifiers !== undefined && activeVerifiers(verifiers, now).some((verifier) => wanted.equals(verifier));
   }
 }
