@@ -8,7 +8,7 @@ import {
   verifierSecretData,
   verifierSecretName,
 } from '../../src/admission/client-secrets/client-verifier.ts';
-import { clientVerdict, findClient, judgeRead } from '../../src/admission/clients/admit-client.ts';
+import { clientVerdict, validateClient, validateManifest } from '../../src/admission/clients/admit-client.ts';
 import { claimOf } from '../../src/admission/clients/client-uniqueness.ts';
 import { cachedVerifiers, clientCache, isReadableClient } from '../../src/cluster-registry/cached-objects.ts';
 import { ReleaseSecrets } from '../../src/cluster-registry/release-secrets.ts';
@@ -182,8 +182,8 @@ describe('a client that a rule refuses', () => {
     fc.assert(
       fc.property(spec, fc.constantFrom(...worlds), (said, world) => {
         const client = cachedOf(said);
-        const found = judgeRead(sourceOf(client), client.read, world);
-        const expected = findClient(sourceOf(objectOf(said)), world);
+        const found = validateManifest(sourceOf(client), client.read, world);
+        const expected = validateClient(sourceOf(objectOf(said)), world);
         if ((client.read.ruleFaults ?? []).length > 0) refused++;
         // Only an accepted client counts towards a limit.
         const { maxClientsPerNamespace, ...claim } = claimOf(found);

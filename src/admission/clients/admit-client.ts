@@ -1,6 +1,6 @@
-// THE judge of one OAuthClient: from the manifest, the policies and the objects it refers to, to a client or to
-// conditions with reason and message. The caller adds the faults that follow from the set of all clients: duplicate ids
-// and Secrets, exceeded limits (client-uniqueness.ts).
+// Admission of one OAuthClient, the same for every caller: computes the client, or conditions with reason and message,
+// from the manifest, the policies and the objects that the manifest refers to. The caller adds the faults that follow
+// from the set of all clients: duplicate ids and Secrets, exceeded limits (client-uniqueness.ts).
 
 import type { Client } from '../../oauth/registry/client.ts';
 import type { DefaultPolicy } from '../kinds/client-policy.ts';
@@ -13,13 +13,13 @@ import { BASELINE_POLICY, type RequestVerdict, validateAgainstPolicies } from '.
 import type { OwnerOf, Policy } from '../policies/policy-violations.ts';
 import type { References } from '../references/references.ts';
 import { certificateSettings } from './certificate-rules.ts';
-import { acceptedCondition, referenceConditions, unjudgedConditions } from './client-conditions.ts';
+import { acceptedCondition, referenceConditions, unreadableConditions } from './client-conditions.ts';
 import { clientFaults } from './client-rules.ts';
 import { type Credentials, resolveCredentials } from './credentials.ts';
 import { EVERY_GROUP, idTokenSettings } from './openid-rules.ts';
 import { signInLimits } from './sign-in-limits.ts';
 
-/** Everything that a client is judged by beside its manifest: the settings, policies and objects of one install. */
+/** What the verdict on a client depends on beside its manifest: the settings, policies and objects of one install. */
 export interface AdmissionContext {
   /** The issuer of the install; undefined where it is not known (`check`). */
   readonly issuer: string | undefined;
@@ -47,14 +47,14 @@ export interface ReadManifest {
   readonly ruleFaults?: readonly Fault[] | undefined;
 }
 
-/** The result of judging one OAuthClient. */
+/** The result of admission for one OAuthClient. */
 export interface ClientVerdict<Source extends ObjectIdentity = SourceObject> {
   readonly object: Source;
   /** The id it has or would have; the derived one where the manifest cannot be read. */
   readonly clientId: string;
   /** Undefined when it is not a well-shaped OAuthClient. */
   readonly manifest: OAuthClientManifest | undefined;
-  /** The policy it was judged by; `(baseline)` and `(allow-all)` are built in. */
+  /** The policy that permits or refuses it; `(baseline)` and `(allow-all)` are built in. */
   readonly policy: string | undefined;
   /** The client to serve; undefined unless it is accepted, its references resolve and its credentials are available. */
   readonly client: Client | undefined;
@@ -62,11 +62,11 @@ export interface ClientVerdict<Source extends ObjectIdentity = SourceObject> {
   readonly conditions: readonly Condition[];
   /** Every fault, not only those that the conditions name. */
   readonly faults: readonly Fault[];
-  /** Whether only a generated secret is missing: the caller generates one, stores its verifier, and judges again. */
+  /** Whether only a generated secret is missing: the caller generates one, stores its verifier, and validates again. */
   readonly wantsSecret: boolean;
 }
 
-/** What judging one manifest by itself found, without the faults that follow from the set of all clients. */
+/** The result of validating one manifest by itself, without the faults that follow from the set of all clients. */
 export interface ClientFindings<Source extends ObjectIdentity = ObjectIdentity> {
   readonly object: Source;
   readonly clientId: string;
@@ -84,27 +84,27 @@ export interface ClientFindings<Source extends ObjectIdentity = ObjectIdentity> 
   readonly programmed: Programmed;
 }
 
-/** Judges one manifest as if it were alone. Never throws, whatever the manifest is. */
+/** Admits one OAuthClient by itself, without the rules among all clients. Never throws, whatever the manifest is. */
 export function admitClient<Source extends SourceObject>(
   object: Source,
   context: AdmissionContext,
 ): ClientVerdict<Source> {
-  return clientVerdict(findClient(object, context));
+  return clientVerdict(validateClient(object, context));
 }
 
 /** The verdict of the policies while the labels of the namespace are not observed: no policy is evaluated. */
 const NOT_EVALUATED: RequestVerdict = { policy: undefined, faults: [], maxClientsPerNamespace: 0, maxState: 0 };
 
-/** The findings about one manifest. */
-export function findClient<Source extends SourceObject>(
+/** Validates one manifest by itself. */
+export function validateClient<Source extends SourceObject>(
   object: Source,
   context: AdmissionContext,
 ): ClientFindings<Source> {
-  return judgeRead(object, readManifest(OAUTH_CLIENT[context.unknownFields], object.manifest), context);
+  return validateManifest(object, readManifest(OAUTH_CLIENT[context.unknownFields], object.manifest), context);
 }
 
-/** The findings about a manifest that is parsed already. */
-export function judgeRead<Object extends ObjectIdentity>(
+/** Validates a manifest that is parsed already. */
+export function validateManifest<Object extends ObjectIdentity>(
   object: Object,
   { manifest, faults, ruleFaults: known }: ReadManifest,
   context: AdmissionContext,
@@ -188,13 +188,13 @@ export function clientVerdict<Source extends ObjectIdentity>(
   const { object, clientId, manifest, policy, faults } = findings;
   const accepted = acceptedCondition(findings);
   const others =
-    manifest === undefined ? unjudgedConditions(object.generation) : referenceConditions(findings, accepted);
+    manifest === undefined ? unreadableConditions(object.generation) : referenceConditions(findings, accepted);
   const programmed: Condition = { type: 'Programmed', ...findings.programmed, observedGeneration: object.generation };
-  const judged = [accepted, ...others];
-  const isReady = judged.every((condition) => condition.status === 'True');
+  const prerequisites = [accepted, ...others];
+  const isReady = prerequisites.every((condition) => condition.status === 'True');
   const { credentials } = findings;
   const conditions = [
-    ...judged,
+    ...prerequisites,
     isReady ? programmed : pending('Programmed', 'There is nothing to serve yet.', object.generation),
   ];
   return {

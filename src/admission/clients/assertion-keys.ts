@@ -1,5 +1,5 @@
 // The keys and algorithms that verify the assertions of a private_key_jwt client (RFC 7523 §3): the keys are in its
-// manifest, in a ConfigMap of its namespace, or at an address. They are judged by shape; none is imported here.
+// manifest, in a ConfigMap of its namespace, or at an address. Their shape is validated; none is imported here.
 
 import type { AssertionSettings } from '../../oauth/registry/client.ts';
 import { readJwkSet, type VerificationKey } from '../../oauth/values/jwk.ts';
@@ -120,11 +120,11 @@ function parsedJwks(text: string): { readonly value: unknown } | { readonly prob
 }
 
 function assertionBy(block: PrivateKeyJwt, jwks: unknown): AssertionSettings | { readonly problem: string } {
-  const judged = judgeJwks(jwks);
-  return 'problem' in judged ? judged : assertionOf(block, judged.keys);
+  const verdict = validateJwks(jwks);
+  return 'problem' in verdict ? verdict : assertionOf(block, verdict.keys);
 }
 
-function judgeJwks(jwks: unknown): JwksVerdict {
+function validateJwks(jwks: unknown): JwksVerdict {
   const set = readJwkSet(jwks);
   if (set === 'malformed')
     return { problem: 'This is no JWK Set: an object with a list of keys (RFC 7517 section 5).' };

@@ -45,7 +45,8 @@ export function certificateNameFaults({ auth: { tls = {} } }: Auth): readonly Fa
 export function certificateKeyFaults({ auth: { tls = {} } }: Auth): readonly Fault[] {
   const [name] = namesIn(tls);
   if (name !== undefined) {
-    const message = 'No CA vouches for a self-signed certificate, so its names do not count; only jwks does.';
+    const message =
+      'Names apply with tls_client_auth only; self_signed_tls_client_auth verifies a certificate by its key in jwks.';
     return [fault('InvalidManifest', [name.name], message)];
   }
   if (tls.jwks === undefined) {

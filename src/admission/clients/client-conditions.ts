@@ -36,11 +36,11 @@ export function acceptedCondition({ object, manifest, awaitsNamespace, faults }:
   return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'Accepted.', observedGeneration };
 }
 
-const NOT_JUDGED = 'The manifest cannot be read.';
+const UNREADABLE = 'The manifest cannot be read.';
 
 /** `ResolvedRefs` and `CredentialsReady` while the manifest cannot be read. */
-export function unjudgedConditions(generation: number): readonly Condition[] {
-  return [pending('ResolvedRefs', NOT_JUDGED, generation), pending('CredentialsReady', NOT_JUDGED, generation)];
+export function unreadableConditions(generation: number): readonly Condition[] {
+  return [pending('ResolvedRefs', UNREADABLE, generation), pending('CredentialsReady', UNREADABLE, generation)];
 }
 
 /** `ResolvedRefs` and `CredentialsReady`. */

@@ -14,8 +14,8 @@ import {
   type ClientFindings,
   type ClientVerdict,
   clientVerdict,
-  judgeRead,
   type ReadManifest,
+  validateManifest,
 } from './admit-client.ts';
 import { Candidate, ClientUniqueness, claimOf } from './client-uniqueness.ts';
 
@@ -174,7 +174,8 @@ export class ClientSet<Source extends SourceObject> {
       supportedGrantTypes: SUPPORTED_GRANT_TYPES,
       programmed: () => programmed,
     };
-    return judgeRead(object, read?.(object) ?? readManifest(OAUTH_CLIENT[unknownFields], object.manifest), context);
+    const manifest = read?.(object) ?? readManifest(OAUTH_CLIENT[unknownFields], object.manifest);
+    return validateManifest(object, manifest, context);
   }
 
   #memberOf(key: string): Member<Source> {

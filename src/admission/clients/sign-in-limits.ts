@@ -1,5 +1,5 @@
-// What `spec.signIn` of a client says: which people may use it. Its names are no references that a client waits for: an
-// IdentityProvider that is missing vouches for no person.
+// `spec.signIn` of a client limits which people may use it. Its names are no references that a client waits for: where an
+// IdentityProvider does not exist, no person signs in through it.
 
 import type { SignInLimits } from '../../oauth/registry/client.ts';
 import { LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
