@@ -50,7 +50,7 @@ export function verifierSecretName(uid: string): string {
   return `${NAME_PREFIX}${uid}`;
 }
 
-/** `data` of the Secret as the API server takes it. */
+/** `data` of the Secret in the form of the API server. */
 export function verifierSecretData(credentials: ClientVerifiers): Readonly<Record<string, string>> {
   const { revision, verifiers } = credentials;
   const written = verifiers.map((accepted) => ({
@@ -117,7 +117,7 @@ export function readVerifierSecret(secret: unknown): (ClientVerifiers & { readon
 
 type Part<Value> = Value | 'unreadable' | undefined;
 
-/** A part of the data; undefined when it is missing, or empty as the controller leaves one that it takes away. */
+/** A part of the data; undefined when it is missing, or empty, as the controller writes a part that it removes. */
 function part<Value>(data: unknown, key: string, read: (json: unknown) => Value | undefined): Part<Value> {
   // The text of JSON may hold control characters, such as U+0080 in a kid.
   const text = readSecretValue({ data }, key, true);

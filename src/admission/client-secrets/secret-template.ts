@@ -50,7 +50,7 @@ function keyFaults({ keys, extraData, randomKeys }: ClientSecretSpec): readonly 
   });
 }
 
-/** The most bytes of all literals of a client together; {@link variableBytes} says what a variable counts. */
+/** The most bytes of all literals of a client together; {@link variableBytes} defines the bytes of a variable. */
 const LITERAL_BYTES_MAX = 64 * 1024;
 /** More than most addresses: a short variable must not stand for any number of long ones. */
 const VARIABLE_BYTES = 256;
@@ -78,12 +78,12 @@ function literalBytes(literal: string, scopes: readonly string[]): number {
   return variables.reduce((sum, variable) => sum + variableBytes(variable, scopes), text);
 }
 
-/** The scopes count as they are, for they may be longer than any address. */
+/** The scopes count with their length, which may exceed that of any address. */
 function variableBytes(variable: string, scopes: readonly string[]): number {
   return variable === SCOPES ? Math.max(VARIABLE_BYTES, Buffer.byteLength(scopesText(scopes))) : VARIABLE_BYTES;
 }
 
-/** The labels and annotations that an owner asks for on a Secret that grantry writes. */
+/** The labels and annotations that an owner requests on a Secret that grantry writes. */
 interface SecretMetadata {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;

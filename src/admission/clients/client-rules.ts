@@ -25,7 +25,7 @@ export interface SupportedProtocol {
   readonly supportedAuthMethods: readonly string[];
 }
 
-/** The subject of a person begins with this (login); no client id may be mistaken for one (RFC 9068 §5). */
+/** The prefix of the subject of a person (login); a client id must differ from every such subject (RFC 9068 §5). */
 const SUBJECT_PREFIX = 'usr_';
 const MAX_ACCESS_TOKEN_SECONDS = 24 * 3600;
 const MAX_REFRESH_TOKEN_SECONDS = 366 * 24 * 3600;
@@ -215,7 +215,7 @@ function mayBeIssuer(value: string, issuer: string | undefined): boolean {
 
 function audienceFault(value: string, issuer: string | undefined): string | undefined {
   if (!isResourceIndicator(value)) return 'is not an absolute URI without fragment (RFC 8707 section 2)';
-  // A token of any tenant would be good there.
+  // The endpoints of the issuer would accept a token of any tenant.
   return value === issuer ? 'is the issuer, which is the audience of its own endpoints only' : undefined;
 }
 

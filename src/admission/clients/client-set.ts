@@ -74,7 +74,7 @@ export class ClientSet<Source extends SourceObject> {
     this.#claims = new ClientUniqueness(options);
   }
 
-  /** Stores an object, which counts once it is validated. */
+  /** Stores an object; {@link validate} renews its claims. */
   put(object: Source): void {
     const key = keyOf(object);
     const member = this.#members.get(key);

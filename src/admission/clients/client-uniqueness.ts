@@ -38,8 +38,7 @@ const WITHOUT_CLAIM: readonly FaultReason[] = [
 export function claimOf(findings: ClientFindings): ClientClaim {
   const { object, manifest, awaitsNamespace, faults, clientId, derived, maxClientsPerNamespace } = findings;
   const hasFault = (reasons: readonly FaultReason[]) => faults.some(({ reason }) => reasons.includes(reason));
-  // A suspended or otherwise refused client keeps its id and its Secret: else another client could take them over
-  // meanwhile.
+  // A suspended or otherwise refused client keeps its id and its Secret: otherwise another client could claim them.
   const claimsItsId = manifest !== undefined && !awaitsNamespace && !hasFault(WITHOUT_CLAIM);
   const hasSecret = claimsItsId && hasGeneratedSecret(manifest.spec) && !hasFault(['SecretNotOwned']);
   // One literal, as there may be a hundred thousand claims: a property added to an object later takes more memory.

@@ -1,5 +1,5 @@
-// The warning about a client whose `revokeTokensBefore` is in the future: it counts, and no grant or token can be issued
-// until then (oauth/tokens/revocation-checks.ts).
+// The warning about a client whose `revokeTokensBefore` is in the future: the field applies, and the client is issued no
+// grant and no token until then (oauth/tokens/revocation-checks.ts).
 
 import type { Condition, Fault } from '../kinds/conditions.ts';
 import type { OAuthClientSpec } from '../kinds/oauth-client.ts';

@@ -22,7 +22,7 @@ const PATH: FieldPath = ['spec', 'auth', 'serviceAccounts'];
 /** The account of every pod that names none: all workloads of a namespace would be the client. */
 const DEFAULT_ACCOUNT = 'default';
 
-/** What the manifest of a client says wrongly about its accounts, whatever the objects around it are. */
+/** Every rule about its accounts that the manifest of a client breaks by itself. */
 export function accountRuleFaults({ auth: { serviceAccounts } }: Pick<CommonSpec, 'auth'>): readonly Fault[] {
   if (serviceAccounts.length === 0) {
     const message = 'At least one ServiceAccount of this namespace must be named.';

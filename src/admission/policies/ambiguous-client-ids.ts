@@ -1,5 +1,5 @@
-// The entries of `allow.clientIds` by which two namespaces could claim one client id, and what is reported of them. The
-// policy counts all the same: such namespaces share these ids. client-uniqueness.ts decides which client has an id.
+// The entries of `allow.clientIds` by which two namespaces could claim one client id, and the report of them. The
+// policy applies nevertheless: such namespaces share these ids. client-uniqueness.ts decides which client has an id.
 
 import type { Condition } from '../kinds/conditions.ts';
 import { NAMESPACE_VARIABLE } from '../kinds/glob.ts';
@@ -17,7 +17,7 @@ const NAME_LABEL = 'kubernetes.io/metadata.name';
 const MOST_NAMED = 5;
 
 /**
- * The entries that two of the selected namespaces could both match. An entry with `${namespace}` counts by its form,
+ * The entries that two of the selected namespaces could both match. An entry with `${namespace}` is decided by its form,
  * also while no two such namespaces exist: a tenant may be able to create the second.
  * @param selected how many namespaces the policy selects, of those that the caller knows
  */
@@ -71,7 +71,7 @@ function isShared(pattern: string): boolean {
   if (!hasStar || pattern.includes('.')) return false;
   const head = pattern.slice(0, pattern.indexOf('*')).split(NAMESPACE_VARIABLE);
   const tail = pattern.slice(pattern.lastIndexOf('*') + 1).split(NAMESPACE_VARIABLE);
-  // The id begins with the head. A character that no namespace holds, anywhere behind the variable, determines where
+  // The id starts with the head. A character that no namespace holds, anywhere behind the variable, determines where
   // the namespace ends; the same holds in front of the variable in the tail.
   return !head.slice(1).some(endsNamespace) && !tail.slice(0, -1).some(endsNamespace);
 }
