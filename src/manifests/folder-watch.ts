@@ -13,8 +13,8 @@ const DEBOUNCE_MILLISECONDS = 20;
  * A change is reported when two scans this far apart agree, so that a half-written or just replaced file is not
  * reported.
  */
-const SETTLE_MILLISECONDS = 25;
-const SETTLE_SCANS = 4;
+const RESCAN_MILLISECONDS = 25;
+const SCANS_MAX = 4;
 /** For file systems that send no events (network mounts, some containers). */
 const POLL_MILLISECONDS = 2_000;
 /** The poll interval while a directory has no watcher because the system refused one. */
@@ -27,7 +27,7 @@ export interface FolderWatchParts {
   /** Called with every new state after the first, sequentially; must not throw. */
   readonly onChange: (contents: FolderContents) => void;
   /** How far apart two scans are that have to agree; milliseconds, default 25. */
-  readonly settle?: number;
+  readonly rescan?: number;
   /** The pause between scans that no event asks for; milliseconds, default 2000. */
   readonly poll?: number;
 }
@@ -36,7 +36,7 @@ export interface FolderWatchParts {
 export class FolderWatch {
   readonly #read: () => Promise<FolderContents>;
   readonly #onChange: (contents: FolderContents) => void;
-  readonly #settle: number;
+  readonly #rescanPause: number;
   readonly #pollPause: number;
   readonly #watchers = new Map<string, FSWatcher>();
   #contents: FolderContents = { files: new Map(), directories: new Set(), faults: [] };
@@ -51,12 +51,12 @@ export class FolderWatch {
     root,
     read = readFolder,
     onChange,
-    settle = SETTLE_MILLISECONDS,
+    rescan = RESCAN_MILLISECONDS,
     poll = POLL_MILLISECONDS,
   }: FolderWatchParts) {
     this.#read = () => read(root);
     this.#onChange = onChange;
-    this.#settle = settle;
+    this.#rescanPause = rescan;
     this.#pollPause = poll;
   }
 
@@ -104,12 +104,12 @@ export class FolderWatch {
     if (this.#closed) return;
     this.#follow(seen);
     if (sameContents(seen, this.#contents)) return;
-    for (let scans = 1; scans < SETTLE_SCANS; scans++) {
-      await sleep(this.#settle);
+    for (let scans = 1; scans < SCANS_MAX; scans++) {
+      await sleep(this.#rescanPause);
       const again = await this.#read();
-      const settled = sameContents(seen, again);
+      const isStable = sameContents(seen, again);
       seen = again;
-      if (settled) break;
+      if (isStable) break;
     }
     if (this.#closed) return;
     this.#follow(seen);

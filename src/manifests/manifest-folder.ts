@@ -1,5 +1,5 @@
 // The objects of a folder of manifests over time: every object once, the last good state of a file that is broken now,
-// and the faults to show. folder.ts and folder-watch.ts read and watch the disk; `admission/` judges the objects.
+// and the faults to show. folder.ts and folder-watch.ts read and watch the disk; `admission/` admits the objects.
 
 import { join } from 'node:path';
 import { CLIENT_POLICY } from '../admission/kinds/client-policy.ts';
@@ -114,7 +114,7 @@ export class ManifestFolder {
     };
     const good = read.faults.length === 0;
     if (!good && before?.good) return { ...before, bytes, read };
-    // A malformed object that never was valid stays in the set: the judge refuses it by name.
+    // A malformed object that never was valid stays in the set: admission refuses it by name.
     const warnings = bounded(file, read.objects.flatMap(unknownFieldsOf));
     return { bytes, read, warnings, kept: read.objects, good };
   }

@@ -1,5 +1,5 @@
 // Converts documents to Kubernetes objects with the defaults that the API server would set: namespace, uid, age.
-// `admission/` judges the spec of a grantry kind; this file reads identities only.
+// `admission/` validates the spec of a grantry kind; this file reads identities only.
 
 import { closest } from 'fastest-levenshtein';
 import { v5 as uuidv5 } from 'uuid';

@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const { close } of open.splice(0)) await close();
 });
 
-async function watching(files: Readonly<Record<string, string>>, more: Pick<FolderWatchParts, 'settle'> = {}) {
+async function watching(files: Readonly<Record<string, string>>, more: Pick<FolderWatchParts, 'rescan'> = {}) {
   const folder = await folderOf(files);
   const states: FolderContents[] = [];
   const onChange = (contents: FolderContents) => states.push(contents);
@@ -111,7 +111,7 @@ describe('a watched folder', () => {
 
   it('takes neither a half-written nor a just emptied file for its new state', async () => {
     // Far longer than the pause between the two writes, however busy the machine is.
-    const { path, until, states } = await watching({ 'a.yaml': 'old' }, { settle: 1000 });
+    const { path, until, states } = await watching({ 'a.yaml': 'old' }, { rescan: 1000 });
     await writeFile(path('a.yaml'), '');
     // The watch has scanned by then.
     await sleep(100);

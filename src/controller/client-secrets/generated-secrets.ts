@@ -103,7 +103,7 @@ export class GeneratedSecrets {
       try {
         written = await writeSecret(this.#options.api, secret, present);
       } catch (error) {
-        // A Secret of this name exists. The next reconcile judges it as if nothing had been stored.
+        // A Secret of this name exists. The next reconcile inspects it as if nothing had been stored.
         if (found.isNew && isAlreadyExists(error)) await verifiers.remove();
         return failed(writeFault(error, adviceOn({ ...subject, state: before }, present)), REFUSED_MILLISECONDS);
       }
@@ -246,10 +246,10 @@ function failed(fault: Fault, requeueAfter: number | undefined): CredentialOutco
 /** Advice to the owner of a Secret that cannot be written, for the message of the condition. */
 function adviceOn(subject: CredentialSubject, present: KubernetesObject | undefined): string {
   const held = presentSecret(subject, present);
-  const isDead =
+  const isExpired =
     held !== undefined && indexOfSecret(subject.client.uid, held, subject.state?.verifiers ?? []) === undefined;
   return [
-    ...(isDead ? [' The client secret in it is not accepted any more.'] : []),
+    ...(isExpired ? [' The client secret in it is not accepted any more.'] : []),
     ...(present?.immutable === true ? [' It is immutable: delete it, and the controller creates a new one.'] : []),
   ].join('');
 }

@@ -191,7 +191,7 @@ export class ClientController extends KindController {
   }
 
   protected begin(): void {
-    // The claims of all clients must be known before the first is judged.
+    // The claims of all clients must be known before the first client is admitted.
     for (const object of this.#options.sources.clients.objects()) this.#index(object);
     this.#recompute();
     for (const key of this.#clients.keys()) this.queue.add(key);

@@ -1,5 +1,5 @@
 // Reconciles one OAuthClient: its credentials (client-secrets.ts), whether the replicas serve it (programmed.ts), and
-// its status and Events (client-status.ts). The verdict comes from the judge that the token servers use as well.
+// its status and Events (client-status.ts). The verdict comes from the ClientSet that the token servers use as well.
 
 import { hash } from 'node:crypto';
 import type { ClientVerdict } from '../../admission/clients/admit-client.ts';
@@ -99,9 +99,9 @@ export class ClientReconciler {
     };
     const before = present();
     if (before === undefined) return undefined;
-    const judge = (condition: Programmed) =>
+    const verdictWith = (condition: Programmed) =>
       clients.verdict(key, { ...facts, ...storedFacts(state, clock.now()), programmed: condition });
-    const unserved = judge(UNKNOWN);
+    const unserved = verdictWith(UNKNOWN);
     // A refused client is served by no replica: the earlier observation is void.
     if (unserved.client === undefined) {
       programmed.forget(uid);
@@ -111,7 +111,7 @@ export class ClientReconciler {
     const now = present();
     if (now === undefined) return undefined;
     if (!served.isDue) return served.requeueAfter;
-    const untilChange = await this.#write(now, judge(served.programmed), state);
+    const untilChange = await this.#write(now, verdictWith(served.programmed), state);
     return earliest(served.requeueAfter, earliest(requeueAfter, untilChange));
   }
 

@@ -8,7 +8,7 @@ import type { KubernetesObject } from '../../kubernetes/objects/resources.ts';
 /** The kinds that a client refers to; `Identifiers` are those of all resources of its namespace, which is the key. */
 export type ReferredKind = 'Secret' | 'ConfigMap' | 'ServiceAccount' | 'ProtectedResource' | 'Identifiers';
 
-/** The most accounts of a client that are followed; the judge refuses more. */
+/** The most accounts of a client that are followed; admission refuses more. */
 const ACCOUNTS_MAX = 16;
 /** The most resources of a client that are followed. */
 const RESOURCES_MAX = 32;

@@ -1,5 +1,5 @@
 // Reconciles the status of all IdentityProviders of the release namespace while this process leads. There are few, and a
-// change of one may alter the verdict on others: each reconcile judges all.
+// change of one may alter the verdict on others: each reconcile admits all.
 
 import type { Logger } from 'pino';
 import { admitProviders, type ProviderVerdict } from '../../admission/identity-providers/admit-providers.ts';

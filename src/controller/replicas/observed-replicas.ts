@@ -7,7 +7,7 @@ import type { Replica, Replicas } from './replicas.ts';
 
 /** What one replica serves. */
 export interface ServedState {
-  /** Of the clients in the query that it has judged, by uid. */
+  /** Of the clients in the query for which it has a verdict, by uid. */
   readonly clients: ReadonlyMap<string, ServedClient>;
   /** Of the resources in the query, by uid. */
   readonly resources: ReadonlyMap<string, { readonly generation: number }>;

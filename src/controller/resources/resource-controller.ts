@@ -93,7 +93,7 @@ export class ResourceController extends KindController {
       log,
       metrics,
       reconcile: async () => {
-        this.#settle();
+        this.#recompute();
         return undefined;
       },
     });
@@ -116,19 +116,19 @@ export class ResourceController extends KindController {
     const { resources, policies, namespaces, endpointSlices } = this.#options.sources;
     return [
       resources.listen((change) => this.#resourceChanged(change)),
-      policies.listen(() => this.#rejudge()),
-      namespaces.listen(unlessSame(hasSameLabels, ({ key }) => this.#rejudge(key))),
+      policies.listen(() => this.#revalidate()),
+      namespaces.listen(unlessSame(hasSameLabels, ({ key }) => this.#revalidate(key))),
       ...(endpointSlices === undefined ? [] : [endpointSlices.listen(() => this.#replicasChanged())]),
     ];
   }
 
   protected begin(): void {
     for (const object of this.#options.sources.resources.objects()) this.#resources.put(sourceOf(object));
-    this.#settle();
+    this.#recompute();
   }
 
   #resourceChanged({ type, key, object, before }: ObjectChange): void {
-    // A status that this process or another one wrote: it is compared, and no resource is judged again.
+    // A status that this process or another one wrote: it is compared, and no resource is validated again.
     if (type === 'put' && before !== undefined && isOfSameSpec(object, before)) {
       this.queue.add(key);
       return;
@@ -148,12 +148,12 @@ export class ResourceController extends KindController {
     }
   }
 
-  #rejudge(namespace?: string): void {
+  #revalidate(namespace?: string): void {
     this.#resources.rejudge(namespace);
     this.#rankings.addAfter(ALL, GATHERING_MILLISECONDS);
   }
 
-  #settle(): void {
+  #recompute(): void {
     const { judged, granting } = this.#resources.settle();
     for (const key of judged) this.queue.add(key);
     if (granting.length > 0) this.#options.onGrantsChanged(granting);

@@ -151,18 +151,18 @@ export function planOrphans(keys: readonly StoredKey[], { now, retain, isReplace
 
 function beginnings(facts: KeyFacts): KeyPlan {
   const { desired, keys, now, isServedByAll } = facts;
-  const living = keys.filter((key) => key.state !== 'Revoked' && !isRevoked(desired, key));
-  const active = activeKey(living);
-  const next = nextKey(desired, living);
+  const unrevoked = keys.filter((key) => key.state !== 'Revoked' && !isRevoked(desired, key));
+  const active = activeKey(unrevoked);
+  const next = nextKey(desired, unrevoked);
   // No key signs: do not wait for caches and replicas.
-  if (active === undefined) return withRoom(begin('Active', { desired, keys: living, now }, next), facts, undefined);
+  if (active === undefined) return withRoom(begin('Active', { desired, keys: unrevoked, now }, next), facts, undefined);
   const isAsked = desired.importedKeyId === undefined && desired.rotateAt !== undefined;
-  const isRequested = isAsked && desired.rotateAt !== handledRequest(living);
+  const isRequested = isAsked && desired.rotateAt !== handledRequest(unrevoked);
   if (next === undefined) {
     const due = activation(active) + desired.interval - desired.prePublish;
     const isDue = rotatesByItself(desired) && now >= due;
     if (isDue || isRequested || !isDesired(desired, active)) {
-      return withRoom(begin('Published', { desired, keys: living, now }, undefined), facts, now + desired.prePublish);
+      return withRoom(begin('Published', { desired, keys: unrevoked, now }, undefined), facts, now + desired.prePublish);
     }
     return { ...NOTHING, requeueAt: rotatesByItself(desired) ? due : undefined };
   }

@@ -128,7 +128,7 @@ export class KeyReconciler {
   async #withObject(object: KubernetesObject, secrets: KeySecrets): Promise<number | undefined> {
     const { name } = object.metadata;
     const imported = await this.#importedSecret(object);
-    const verdict = await this.#judge(object, imported, secrets);
+    const verdict = await this.#admit(object, imported, secrets);
     const ring = ringOf(object, { verdict, imported, revoked: revokedKeyIds(this.#rings()), secrets });
     if (ring === undefined) {
       await this.#writeStatus(object, secrets, { verdict, desired: undefined, lacksRoom: false, behind: [] });
@@ -199,7 +199,7 @@ export class KeyReconciler {
     return await this.#options.api.get(SECRETS, { namespace: this.#options.releaseNamespace, name });
   }
 
-  async #judge(
+  async #admit(
     object: KubernetesObject,
     imported: KubernetesObject | undefined,
     secrets: KeySecrets,

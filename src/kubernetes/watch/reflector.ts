@@ -16,8 +16,8 @@ import { WatchTimer } from './watch-timer.ts';
 
 const SHORTEST_WATCH_SECONDS = 240;
 const LONGEST_WATCH_SECONDS = 480;
-/** A watch that ends sooner counts as failed; one that lasts this long clears the fault. */
-const SETTLED_MILLISECONDS = 1000;
+/** A watch that ends sooner counts as failed; one that lasts this long is established and clears the fault. */
+const ESTABLISHED_MILLISECONDS = 1000;
 /** How many watches from the latest known version the API server may refuse before the reflector relists. */
 const REFUSALS_UNTIL_LIST = 2;
 /** After a list that is younger than this, a relist backs off: a list is expensive for the API server. */
@@ -52,7 +52,7 @@ export class Reflector {
   readonly #name: string;
   readonly #store: ObjectStore;
   readonly #backoff: Backoff;
-  /** Between relists that each follow a watch that lasted. */
+  /** Between relists that each follow an established watch. */
   readonly #listBackoff: Backoff;
   readonly #stopping = new AbortController();
   readonly #firstSync = Promise.withResolvers<void>();
@@ -61,8 +61,7 @@ export class Reflector {
   /** The version at which the next watch starts; undefined: list first. */
   #version: string | undefined;
   #refusals = 0;
-  /** Whether the latest watch lasted. */
-  #settled = false;
+  #isEstablished = false;
   #fault: string | undefined;
   #lastProgress: number;
   #listedAt: number;
@@ -129,7 +128,7 @@ export class Reflector {
       SHORTEST_WATCH_SECONDS +
       Math.round(fraction(this.#options.random) * (LONGEST_WATCH_SECONDS - SHORTEST_WATCH_SECONDS));
     const timer = new WatchTimer({ timeoutSeconds, parent: this.#stopping.signal });
-    let settling: NodeJS.Timeout | undefined;
+    let establishing: NodeJS.Timeout | undefined;
     try {
       const frames = await this.#options.api.watch(this.#options.resource, {
         ...this.#selection(),
@@ -137,17 +136,17 @@ export class Reflector {
         timeoutSeconds,
         signal: timer.signal,
       });
-      settling = setTimeout(() => this.#settle(), SETTLED_MILLISECONDS);
+      establishing = setTimeout(() => this.#established(), ESTABLISHED_MILLISECONDS);
       await this.#handleFrames(frames, timer);
-      if (!this.#settled) throw new WatchFault('ended_early');
+      if (!this.#isEstablished) throw new WatchFault('ended_early');
     } catch (error) {
       throw timer.expired === undefined ? error : new WatchFault(timer.expired);
     } finally {
-      clearTimeout(settling);
+      clearTimeout(establishing);
       timer.clear();
     }
     this.#progress();
-    this.#settled = false;
+    this.#isEstablished = false;
     this.#restart('ended');
     return 0;
   }
@@ -201,9 +200,9 @@ export class Reflector {
     this.#lastProgress = this.#options.clock.now();
   }
 
-  /** The watch lasts: the fault is over. */
-  #settle(): void {
-    this.#settled = true;
+  /** The watch is established: the fault is over. */
+  #established(): void {
+    this.#isEstablished = true;
     this.#refusals = 0;
     this.#backoff.reset();
     this.#progress();
@@ -215,20 +214,20 @@ export class Reflector {
   /** @returns the delay before the next attempt, in milliseconds */
   #failed(error: unknown): number {
     if (this.#stopping.signal.aborted) return 0;
-    const wasSettled = this.#settled;
-    this.#settled = false;
+    const wasEstablished = this.#isEstablished;
+    this.#isEstablished = false;
     const reason = restartReason(error);
     this.#restart(reason);
     if (reason === 'refused') this.#refusals++;
     const mustList = reason === 'expired' || reason === 'undecodable' || this.#refusals >= REFUSALS_UNTIL_LIST;
     if (mustList) this.#version = undefined;
     // An expired version is no fault, nor is a connection that a proxy closed, unless the next attempt fails too.
-    const isUsual = wasSettled && (reason === 'expired' || reason === 'disconnected');
+    const isUsual = wasEstablished && (reason === 'expired' || reason === 'disconnected');
     if (!isUsual) this.#report(error);
-    return mustList && wasSettled ? this.#untilNextList() : this.#backoff.next();
+    return mustList && wasEstablished ? this.#untilNextList() : this.#backoff.next();
   }
 
-  /** @returns the delay before a relist after a watch that lasted, in milliseconds */
+  /** @returns the delay before a relist after an established watch, in milliseconds */
   #untilNextList(): number {
     if (this.#options.clock.now() - this.#listedAt < LASTING_LIST_MILLISECONDS) return this.#listBackoff.next();
     this.#listBackoff.reset();

@@ -1,4 +1,4 @@
-// Detects a watch whose connection is dead. The API server must end a watch shortly after the requested time, and where
+// Detects a watch whose connection is lost. The API server must end a watch shortly after the requested time, and where
 // it sends bookmarks, about one a minute, it must send a frame within {@link IDLE_MILLISECONDS}.
 
 /** How long a watch may last beyond the requested time. */
