@@ -1,7 +1,7 @@
 // Histories that break one promise each, and their nearest neighbours that break none.
 
 import { describe, expect, it } from 'vitest';
-import { allTold, BACK, checkHistory, NOTICED, SWEPT } from './checker.ts';
+import { allReported, checkHistory, NOTICED, RECOVERED, SWEPT } from './checker.ts';
 import type { AlertSeen, Fault, Operation, Seen } from './history.ts';
 
 /** An operation that takes from `begin` to 10 ms later, about a family whose code was redeemed at 20. */
@@ -81,7 +81,7 @@ describe('a refresh token', () => {
   });
 });
 
-describe('a dead family', () => {
+describe('a revoked family', () => {
   const reuse = operation(40, 'refresh', refused, { generation: 0, ...misuse });
   const replay = operation(40, 'redeem', refused, misuse);
 
@@ -89,55 +89,55 @@ describe('a dead family', () => {
     ['revoked', operation(40, 'revoke', revoked, { generation: 0 })],
     ['reused', reuse],
     ['replayed', replay],
-  ])('(%s) may not refresh or be active', (_, death) => {
-    expect(promises([REDEEMED, death, operation(60, 'introspect', active)])).toEqual(['a dead family stays dead']);
+  ])('(%s) may not refresh or be active', (_, end) => {
+    expect(promises([REDEEMED, end, operation(60, 'introspect', active)])).toEqual(['a revoked family stays revoked']);
     const refresh = operation(60, 'refresh', granted(3), { generation: 2 });
-    expect(promises([REDEEMED, death, refresh])).toEqual(['a dead family stays dead']);
+    expect(promises([REDEEMED, end, refresh])).toEqual(['a revoked family stays revoked']);
   });
 
-  it('is not known to be dead before its death was answered, or by an answer that did not come', () => {
+  it('is not known to be revoked before its revocation was answered, or by an answer that did not come', () => {
     const revocation = operation(40, 'revoke', revoked);
     expect(promises([REDEEMED, revocation, operation(45, 'introspect', active)])).toEqual([]);
     const unanswered = operation(40, 'revoke', unavailable);
     expect(promises([REDEEMED, unanswered, operation(60, 'introspect', active)], [AWAY])).toEqual([]);
   });
 
-  it('may live again for a moment where the fail-over lost its death, and not after it was noticed', () => {
+  it('may be active again for a moment where the fail-over lost its revocation, and not after it was noticed', () => {
     const revocation = operation(40, 'revoke', revoked);
     const failOver = fault(60, 100, { lostSince: 35, breaksLogins: true });
     expect(promises([REDEEMED, revocation, operation(110, 'introspect', active)], [failOver])).toEqual([]);
     const late = operation(101 + NOTICED, 'introspect', active);
-    expect(promises([REDEEMED, revocation, late], [failOver])).toEqual(['a dead family stays dead']);
+    expect(promises([REDEEMED, revocation, late], [failOver])).toEqual(['a revoked family stays revoked']);
     const kept = fault(60, 100, { lostSince: 55, breaksLogins: true });
     const soon = operation(110, 'introspect', active);
-    expect(promises([REDEEMED, revocation, soon], [kept])).toEqual(['a dead family stays dead']);
+    expect(promises([REDEEMED, revocation, soon], [kept])).toEqual(['a revoked family stays revoked']);
   });
 
-  it('may not be taken for dead by a server that has lost its redemption, and refuses its tokens for that', () => {
+  it('may not be taken for revoked by a server that has lost its redemption, and refuses its tokens for that', () => {
     const lossy = fault(5, 60, { lostSince: 5, breaksLogins: true });
     const later = operation(101 + NOTICED, 'introspect', active);
     expect(promises([REDEEMED, reuse, later], [lossy])).toEqual([]);
     const kept = fault(25, 60, { lostSince: 25, breaksLogins: true });
-    expect(promises([REDEEMED, reuse, later], [kept])).toEqual(['a dead family stays dead']);
+    expect(promises([REDEEMED, reuse, later], [kept])).toEqual(['a revoked family stays revoked']);
   });
 
-  it('may not be taken for dead by a server that never saw its code redeemed', () => {
+  it('may not be taken for revoked by a server that never saw its code redeemed', () => {
     const concurrent = { ...replay, begin: 12, end: 25 };
     const failOver = fault(11, 24, { breaksLogins: true });
     const later = operation(60, 'introspect', active);
     expect(promises([{ ...REDEEMED, ...misuse }, concurrent, later], [failOver])).toEqual([]);
-    expect(promises([{ ...REDEEMED, ...misuse }, concurrent, later])).toEqual(['a dead family stays dead']);
+    expect(promises([{ ...REDEEMED, ...misuse }, concurrent, later])).toEqual(['a revoked family stays revoked']);
   });
 });
 
-describe('a living family', () => {
+describe('an active family', () => {
   const refusal = operation(200, 'refresh', refused, { generation: 0 });
   const inactivity = operation(200, 'introspect', inactive);
 
   it('may not be refused, nor be called inactive', () => {
-    expect(promises([REDEEMED, refusal])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, refusal])).toEqual(['an active family is kept']);
     expect(promises([REDEEMED, inactivity], [fault(30, 60, { breaksLogins: true })])).toEqual([
-      'a living family is kept',
+      'an active family is kept',
     ]);
   });
 
@@ -145,19 +145,19 @@ describe('a living family', () => {
     expect(promises([REDEEMED, refusal], [fault(30, 60, EMPTIED)])).toEqual([]);
     expect(promises([REDEEMED, inactivity], [fault(5, 15, EMPTIED)])).toEqual([]);
     const young = { given: 70 + NOTICED, begin: 80 + NOTICED, end: 90 + NOTICED };
-    expect(promises([{ ...refusal, ...young }], [fault(30, 60, EMPTIED)])).toEqual(['a living family is kept']);
+    expect(promises([{ ...refusal, ...young }], [fault(30, 60, EMPTIED)])).toEqual(['an active family is kept']);
   });
 
   it('may be lost in a fail-over only where the replica did not have it', () => {
     expect(promises([REDEEMED, refusal], [fault(30, 60, { lostSince: 15 })])).toEqual([]);
-    expect(promises([REDEEMED, refusal], [fault(30, 60, { lostSince: 25 })])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, refusal], [fault(30, 60, { lostSince: 25 })])).toEqual(['an active family is kept']);
   });
 
   it('may be refused once it was revoked or misused, also where no answer came', () => {
     const refusedAfter = (other: Operation) => promises([REDEEMED, other, refusal], [AWAY]);
     expect(refusedAfter(operation(150, 'revoke', unavailable))).toEqual([]);
     expect(refusedAfter(operation(150, 'redeem', { kind: 'lost' }, misuse))).toEqual([]);
-    expect(refusedAfter(operation(250, 'revoke', unavailable))).toEqual(['a living family is kept']);
+    expect(refusedAfter(operation(250, 'revoke', unavailable))).toEqual(['an active family is kept']);
   });
 });
 
@@ -166,31 +166,31 @@ describe('a refresh that got no answer', () => {
   const again = (begin: number) => operation(begin, 'refresh', refused, { generation: 0, begin, end: begin + 10 });
 
   it('may be repeated within the grace, and after it looks like reuse, with an alert', () => {
-    const alerts = [{ type: 'refresh_token.reuse_detected', grantId: '007.family', told: 60 }];
-    expect(promises([REDEEMED, unanswered, again(9000)], [AWAY], [])).toEqual(['a living family is kept']);
+    const alerts = [{ type: 'refresh_token.reuse_detected', grantId: '007.family', reported: 60 }];
+    expect(promises([REDEEMED, unanswered, again(9000)], [AWAY], [])).toEqual(['an active family is kept']);
     expect(promises([REDEEMED, unanswered, again(9000)], [AWAY], alerts)).toContain('no alert without a cause');
     const late = [REDEEMED, unanswered, again(10_100), operation(10_200, 'introspect', inactive)];
     expect(promises(late, [AWAY], alerts)).toEqual([]);
-    expect(promises([REDEEMED, again(10_100)], [], [])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, again(10_100)], [], [])).toEqual(['an active family is kept']);
   });
 
   it('does not look like reuse where a replica refused it, once that had time to say so', () => {
     const refusal = operation(40, 'refresh', unavailable, { generation: 0 });
     const long = [fault(35, 11_000)];
-    expect(promises([REDEEMED, refusal, again(10_100)], [AWAY])).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, refusal, again(10_100)], [AWAY])).toEqual(['an active family is kept']);
     expect(promises([REDEEMED, refusal, again(11_000 + NOTICED)], long)).toEqual([]);
-    expect(promises([REDEEMED, refusal, again(11_001 + NOTICED)], long)).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, refusal, again(11_001 + NOTICED)], long)).toEqual(['an active family is kept']);
   });
 });
 
 describe('a refresh that Redis had not run when it was stopped', () => {
-  it('does not run after its successor was used: that is no excuse for a dead family', () => {
+  it('does not run after its successor was used: that is no excuse for a revoked family', () => {
     const waiting = operation(40, 'refresh', unavailable, { generation: 0, end: 845 });
     const successor = operation(860, 'refresh', unavailable, { generation: 1 });
     const refusal = operation(1000, 'refresh', refused, { generation: 1 });
     const granted1 = operation(40, 'refresh', granted(1), { generation: 0 });
     const history = [REDEEMED, waiting, granted1, successor, refusal];
-    expect(promises(history, [fault(45, 900)])).toEqual(['a living family is kept']);
+    expect(promises(history, [fault(45, 900)])).toEqual(['an active family is kept']);
   });
 });
 
@@ -198,20 +198,20 @@ describe('what only an empty server lacked that was replaced by one that has it'
   const REPLACED = [fault(30, 60, { ...EMPTIED, back: { until: 25, from: 80 } })];
   const later = { begin: 100, end: 110 };
 
-  it('is back, and may be refused only until then', () => {
+  it('is recovered, and may be refused only until then', () => {
     const refusal = operation(50, 'refresh', refused, { generation: 0 });
     expect(promises([REDEEMED, refusal, operation(later.begin, 'introspect', active)], REPLACED)).toEqual([]);
-    expect(promises([REDEEMED, { ...refusal, ...later }], REPLACED)).toEqual(['a living family is kept']);
+    expect(promises([REDEEMED, { ...refusal, ...later }], REPLACED)).toEqual(['an active family is kept']);
     expect(promises([REDEEMED, { ...refusal, ...later, given: 26 }], REPLACED)).toEqual([]);
   });
 
-  it('is not dead for having been misused at the empty one, but is where it was revoked before', () => {
+  it('is not revoked for having been misused at the empty one, but is where it was revoked before', () => {
     const alive = operation(100 + NOTICED, 'introspect', active);
     const reuse = (begin: number) => operation(begin, 'refresh', refused, { ...misuse, generation: 0 });
     expect(promises([REDEEMED, reuse(45), alive], REPLACED)).toEqual([]);
-    expect(promises([REDEEMED, reuse(15), alive], REPLACED)).toEqual(['a dead family stays dead']);
+    expect(promises([REDEEMED, reuse(15), alive], REPLACED)).toEqual(['a revoked family stays revoked']);
     expect(promises([REDEEMED, operation(45, 'revoke', revoked), alive], REPLACED)).toEqual([
-      'a dead family stays dead',
+      'a revoked family stays revoked',
     ]);
   });
 });
@@ -249,7 +249,7 @@ describe('a blind replica', () => {
 describe('alerts', () => {
   const grantId = '007.family';
   const reuse = operation(40, 'refresh', refused, { generation: 0, ...misuse });
-  const detected = { type: 'refresh_token.reuse_detected', grantId, told: 45 };
+  const detected = { type: 'refresh_token.reuse_detected', grantId, reported: 45 };
 
   it('are raised once for a family', () => {
     expect(promises([REDEEMED, reuse], [], [detected])).toEqual([]);
@@ -257,7 +257,7 @@ describe('alerts', () => {
   });
 
   it('are raised once, too, where a replica is killed, unless that was soon after it reported one', () => {
-    const again = { ...detected, told: 9000 };
+    const again = { ...detected, reported: 9000 };
     const killedAt = (from: number) =>
       promises([REDEEMED, reuse], [fault(from, from + 20, { killsReplica: true })], [again, detected]);
     for (const from of [30, 60, 2045]) expect(killedAt(from)).toEqual([]);
@@ -266,7 +266,7 @@ describe('alerts', () => {
 
   it('are raised once, too, where a fail-over lost that it was, unless its successor saw the same before it was reported', () => {
     const lossy = [fault(60, 90, { lostSince: 35 })];
-    const twice = [detected, { ...detected, told: 9000 }];
+    const twice = [detected, { ...detected, reported: 9000 }];
     const again = (begin: number) => operation(begin, 'refresh', refused, { generation: 0, ...misuse });
     expect(promises([REDEEMED, reuse], lossy, twice)).toEqual(['one alert for each family']);
     expect(promises([REDEEMED, reuse, again(100)], lossy, twice)).toEqual([]);
@@ -278,8 +278,8 @@ describe('alerts', () => {
 
   it('are all reported, also once more, so long after the last fault that lost a part of Redis', () => {
     const lossy = [fault(60, 90, { lostSince: 35 }), fault(100, 120, { lostSince: 95 })];
-    expect(allTold([...lossy, fault(200, 210), fault(300, 310, EMPTIED)])).toBe(120 + SWEPT);
-    expect(allTold([fault(200, 210), fault(300, 310, EMPTIED)])).toBe(Number.NEGATIVE_INFINITY);
+    expect(allReported([...lossy, fault(200, 210), fault(300, 310, EMPTIED)])).toBe(120 + SWEPT);
+    expect(allReported([fault(200, 210), fault(300, 310, EMPTIED)])).toBe(Number.NEGATIVE_INFINITY);
   });
 
   it('are raised for every reuse that killed a family', () => {
@@ -291,7 +291,7 @@ describe('alerts', () => {
 
   it('are raised for every replay of a code that was redeemed', () => {
     const replay = operation(40, 'redeem', refused, misuse);
-    const replayed = { type: 'authorization_code.replayed', grantId, told: 45 };
+    const replayed = { type: 'authorization_code.replayed', grantId, reported: 45 };
     expect(promises([REDEEMED, replay], [], [replayed])).toEqual([]);
     expect(promises([REDEEMED, replay], [], [])).toEqual(['an alert for each cause']);
     expect(promises([REDEEMED, operation(30, 'revoke', revoked), replay], [], [])).toEqual([]);
@@ -305,37 +305,40 @@ describe('alerts', () => {
     ['authorization_code.replayed', 'no code was sent twice'],
     ['state_lost', 'nothing was lost'],
   ])('are not raised (%s) where %s', (type) => {
-    expect(promises([REDEEMED], [], [{ type, grantId, told: 25 }])).toEqual(['no alert without a cause']);
+    expect(promises([REDEEMED], [], [{ type, grantId, reported: 25 }])).toEqual(['no alert without a cause']);
   });
 
   it('are not raised about families that do not exist', () => {
-    expect(promises([REDEEMED], [], [{ type: 'state_lost', grantId: '001.other', told: 25 }])).toEqual([
+    expect(promises([REDEEMED], [], [{ type: 'state_lost', grantId: '001.other', reported: 25 }])).toEqual([
       'no alert without a cause',
     ]);
   });
 });
 
-describe('what is back', () => {
-  const BACK_AT_60 = [fault(30, 60)];
-  const PROMISE = 'what is back serves within two seconds';
+describe('a Redis that recovers', () => {
+  const RECOVERED_AT_60 = [fault(30, 60)];
+  const PROMISE = 'requests succeed within two seconds after recovery';
   const asked = (begin: number, seen: Seen, more: Partial<Operation> = {}) =>
-    promises([REDEEMED, operation(begin, 'introspect', seen, more)], BACK_AT_60);
+    promises([REDEEMED, operation(begin, 'introspect', seen, more)], RECOVERED_AT_60);
 
-  it.each<Seen>([unavailable, { kind: 'lost' }])('may fail ($kind) while it is away and a moment longer', (seen) => {
-    for (const begin of [30, 60, 60 + BACK]) expect(asked(begin, seen)).toEqual([]);
-    expect(asked(61 + BACK, seen)).toEqual([PROMISE]);
-    expect(asked(61 + BACK, active)).toEqual([]);
-    // Sent before it began, and failed because of it.
-    expect(asked(20, seen, { end: 30 })).toEqual([]);
-    expect(asked(20, seen, { end: 29 })).toEqual([PROMISE]);
-    expect(promises([REDEEMED, operation(50, 'refresh', seen, { generation: 0 })])).toEqual([PROMISE]);
-  });
+  it.each<Seen>([unavailable, { kind: 'lost' }])(
+    'may fail ($kind) while it is unavailable and a moment longer',
+    (seen) => {
+      for (const begin of [30, 60, 60 + RECOVERED]) expect(asked(begin, seen)).toEqual([]);
+      expect(asked(61 + RECOVERED, seen)).toEqual([PROMISE]);
+      expect(asked(61 + RECOVERED, active)).toEqual([]);
+      // Sent before it began, and failed because of it.
+      expect(asked(20, seen, { end: 30 })).toEqual([]);
+      expect(asked(20, seen, { end: 29 })).toEqual([PROMISE]);
+      expect(promises([REDEEMED, operation(50, 'refresh', seen, { generation: 0 })])).toEqual([PROMISE]);
+    },
+  );
 
-  it('is there when a server can answer, not when all the rest is mended too', () => {
+  it('is recovered when a server can answer, not when all the rest is mended too', () => {
     const long = [fault(30, 30_000, { mended: 60, over: 29_900 })];
-    const late = operation(61 + BACK, 'refresh', unavailable, { generation: 0 });
+    const late = operation(61 + RECOVERED, 'refresh', unavailable, { generation: 0 });
     expect(promises([REDEEMED, late], long)).toEqual([PROMISE]);
-    expect(promises([REDEEMED, late], [...long, fault(50 + BACK, 80 + BACK)])).toEqual([]);
+    expect(promises([REDEEMED, late], [...long, fault(50 + RECOVERED, 80 + RECOVERED)])).toEqual([]);
   });
 
   it('has every replica sign in, redeem and refresh soon after all is as before', () => {
@@ -343,8 +346,8 @@ describe('what is back', () => {
       checkHistory({ operations: [], faults: [fault(30, 60_000, { over: 60, lastFailure })], alerts: [] });
     // A busy machine may take its time for what it does.
     expect(failing(undefined)).toEqual([]);
-    expect(failing(60 + BACK)).toEqual([]);
-    expect(failing(61 + BACK)).toEqual([{ promise: PROMISE, grantId: 'a fault', operations: [] }]);
+    expect(failing(60 + RECOVERED)).toEqual([]);
+    expect(failing(61 + RECOVERED)).toEqual([{ promise: PROMISE, grantId: 'a fault', operations: [] }]);
   });
 });
 

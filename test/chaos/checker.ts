@@ -1,6 +1,6 @@
-// Judges a history by the promises of the state in Redis: no code is redeemed twice, no dead family lives again, no living
-// one is lost unless the fault that happened may cost it, nothing is called active while blind, one alert for each family,
-// and what is back serves.
+// Checks a history against the promises of the state in Redis: no code is redeemed twice, no revoked family is accepted
+// again, no active one is lost unless the fault may cost it, nothing is called active while blind, one alert for each
+// family, and requests succeed soon after recovery.
 
 import type { AlertSeen, Fault, History, Operation, Seen } from './history.ts';
 
@@ -9,15 +9,15 @@ export interface Violation {
   readonly promise:
     | 'a code is redeemed once'
     | 'a token has one successor'
-    | 'a dead family stays dead'
+    | 'a revoked family stays revoked'
     | 'what was lost with Redis stays lost'
-    | 'a living family is kept'
+    | 'an active family is kept'
     | 'a code in flight is kept'
     | 'nothing is active while blind'
     | 'one alert for each family'
     | 'no alert without a cause'
     | 'an alert for each cause'
-    | 'what is back serves within two seconds'
+    | 'requests succeed within two seconds after recovery'
     | 'a full memory refuses only what stores'
     | 'an answer is one of those documented';
   /** Or the name of the fault, where the promise is about no grant. */
@@ -29,17 +29,17 @@ export interface Violation {
 export const NOTICED = 2000;
 
 /**
- * From when on a request that is sent may not fail any more, after there is a server again that can answer it; milliseconds.
+ * From when on a request that is sent may not fail any more, after a server that can answer it has recovered; milliseconds.
  * One second is promised. Another is for the machine: on two cores the servers, the replicas and the clients all start over
  * at once, and the clock of the promise is read by one more process that waits for a core.
  */
-export const BACK = 2000;
+export const RECOVERED = 2000;
 
 /** By when an alert that its replica did not report is reported by another one, in milliseconds. */
 export const SWEPT = 20_000;
 
-/** By when a replica has noted that its line of an alert is written, in milliseconds: it is half a second if it is not busy. */
-const NOTED = 2000;
+/** By when a replica has recorded that its line of an alert is written, in milliseconds: half a second if it is not busy. */
+const RECORDED = 2000;
 
 /** How long a refresh may be repeated, in milliseconds: what a client has that says nothing about it. */
 const GRACE = 10_000;
@@ -65,7 +65,7 @@ export function checkHistory(history: History): readonly Violation[] {
  * From when on no alert is reported again: what a fail-over has lost of one is made good within this time, and the next sweep
  * reports it, unless it is recorded there that a replica has. Minus infinity where nothing is made good.
  */
-export function allTold(faults: readonly Fault[]): number {
+export function allReported(faults: readonly Fault[]): number {
   const partial = faults.filter(({ lostSince }) => Number.isFinite(lostSince));
   return Math.max(...partial.map(({ to }) => to + SWEPT));
 }
@@ -80,8 +80,8 @@ export function isBlind({ begin, end, shards }: Operation, faults: readonly Faul
 
 /** Every replica signs people in, redeems and refreshes soon after all is as before. How long that takes says nothing. */
 function servesLate({ name, over, lastFailure = over }: Fault): readonly Violation[] {
-  if (lastFailure <= over + BACK) return [];
-  return [{ promise: 'what is back serves within two seconds', grantId: name, operations: [] }];
+  if (lastFailure <= over + RECOVERED) return [];
+  return [{ promise: 'requests succeed within two seconds after recovery', grantId: name, operations: [] }];
 }
 
 /** Whether a client was left without what it asked for, for want of a server that knows. */
@@ -116,29 +116,31 @@ class GrantHistory {
       return [{ promise: 'a token has one successor', operations: [operation] }];
     }
     if (isUnanswered(operation.seen)) return this.#unansweredWrongly(operation);
-    if (isAlive(operation)) return this.#aliveWrongly(operation);
-    if (isDead(operation)) return this.#deadWrongly(operation);
+    if (isActive(operation)) return this.#activeWrongly(operation);
+    if (isInactive(operation)) return this.#inactiveWrongly(operation);
     return [];
   }
 
   #unansweredWrongly(operation: Operation): readonly Found[] {
     const { kind, begin, end } = operation;
-    const around = this.#faults.filter(({ from, mended }) => from <= end && begin <= mended + BACK);
-    if (around.length === 0) return [{ promise: 'what is back serves within two seconds', operations: [operation] }];
+    const around = this.#faults.filter(({ from, mended }) => from <= end && begin <= mended + RECOVERED);
+    if (around.length === 0)
+      return [{ promise: 'requests succeed within two seconds after recovery', operations: [operation] }];
     const isStoring = kind === 'redeem' || kind === 'refresh';
     if (isStoring || around.some(({ isOnlyFull }) => !isOnlyFull)) return [];
     return [{ promise: 'a full memory refuses only what stores', operations: [operation] }];
   }
 
-  #aliveWrongly(operation: Operation): readonly Found[] {
+  #activeWrongly(operation: Operation): readonly Found[] {
     const found: Found[] = [];
     if (isBlind(operation, this.#faults)) {
       found.push({ promise: 'nothing is active while blind', operations: [operation] });
     }
-    const death = this.#operations.find(
-      (other) => other.end < operation.begin && this.#isDeath(other) && !this.#mayBeUndone(other, operation),
+    const revocation = this.#operations.find(
+      (other) => other.end < operation.begin && this.#isRevocation(other) && !this.#mayBeUndone(other, operation),
     );
-    if (death !== undefined) found.push({ promise: 'a dead family stays dead', operations: [death, operation] });
+    if (revocation !== undefined)
+      found.push({ promise: 'a revoked family stays revoked', operations: [revocation, operation] });
     const survives = this.#faults.some(
       ({ lostSince, back, from, to }) =>
         lostSince === Number.NEGATIVE_INFINITY &&
@@ -150,8 +152,8 @@ class GrantHistory {
     return found;
   }
 
-  /** Whether this left the family dead for sure: a revocation called done, or a misuse refused. */
-  #isDeath({ kind, intent, given, end, begin, seen }: Operation): boolean {
+  /** Whether this revoked the family for sure: a revocation called done, or a misuse refused. */
+  #isRevocation({ kind, intent, given, end, begin, seen }: Operation): boolean {
     if (seen.kind === 'revoked') return true;
     if (kind === 'introspect' || intent !== 'misuse' || seen.kind !== 'refused') return false;
     // So is whatever a server does not know that came up empty.
@@ -167,24 +169,24 @@ class GrantHistory {
     return this.#faults.some(({ breaksLogins, from, to }) => breaksLogins && issued <= to && from <= end);
   }
 
-  /** Whether a death may be unknown to who answers now: lost in a fail-over, and not yet applied again. */
-  #mayBeUndone(death: Operation, alive: Operation): boolean {
+  /** Whether the server that answers now may not know a revocation: lost in a fail-over, and not yet applied again. */
+  #mayBeUndone(revocation: Operation, active: Operation): boolean {
     return this.#faults.some(
-      (fault) => mayLose(fault, death.end) && fault.from <= alive.end && alive.begin <= fault.to + NOTICED,
+      (fault) => mayLose(fault, revocation.end) && fault.from <= active.end && active.begin <= fault.to + NOTICED,
     );
   }
 
-  #deadWrongly(operation: Operation): readonly Found[] {
+  #inactiveWrongly(operation: Operation): readonly Found[] {
     const { kind, intent, given, end } = operation;
     if (intent === 'misuse') return [];
-    const isKilled = this.#operations.some(
-      (other) => (other !== operation && mayKill(other) && other.begin < end) || this.#isLate(other, end),
+    const isRevoked = this.#operations.some(
+      (other) => (other !== operation && mayRevoke(other) && other.begin < end) || this.#isLate(other, end),
     );
     const isLost = this.#faults.some(
-      (fault) => mayLose(fault, given) && fault.from <= end && !isBack(fault, operation),
+      (fault) => mayLose(fault, given) && fault.from <= end && !isRecovered(fault, operation),
     );
-    if (isKilled || isLost) return [];
-    if (kind !== 'redeem') return [{ promise: 'a living family is kept', operations: [operation] }];
+    if (isRevoked || isLost) return [];
+    if (kind !== 'redeem') return [{ promise: 'an active family is kept', operations: [operation] }];
     return this.#breaksLogin(given, end) ? [] : [{ promise: 'a code in flight is kept', operations: [operation] }];
   }
 
@@ -230,7 +232,7 @@ class GrantHistory {
     const found: Found[] = [];
     for (const [type, those] of Map.groupBy(alerts, (alert) => alert.type)) {
       if (causes[type] !== true) found.push({ promise: 'no alert without a cause', operations });
-      if (those.length > 1 && !this.#mayBeToldTwice(type, those, faults))
+      if (those.length > 1 && !this.#mayBeReportedTwice(type, those, faults))
         found.push({ promise: 'one alert for each family', operations });
     }
     for (const [kind, alert] of DETECTED) {
@@ -243,14 +245,14 @@ class GrantHistory {
   }
 
   /**
-   * Whether a replica may have ended between its line and its note of it, or the same was seen twice: once by a server that lost
+   * Whether a replica may have ended between its line and its record of it, or the same was seen twice: once by a server that lost
    * it, and once by its successor before that was reported. A loss alone is no excuse.
    */
-  #mayBeToldTwice(type: string, alerts: readonly AlertSeen[], faults: readonly Fault[]): boolean {
-    const last = Math.max(...alerts.map(({ told }) => told));
+  #mayBeReportedTwice(type: string, alerts: readonly AlertSeen[], faults: readonly Fault[]): boolean {
+    const last = Math.max(...alerts.map(({ reported }) => reported));
     const kills = faults.filter(({ killsReplica }) => killsReplica);
-    const isCutShort = ({ told }: AlertSeen) =>
-      told < last && kills.some(({ from, to }) => from <= told + NOTED && told <= to);
+    const isCutShort = ({ reported }: AlertSeen) =>
+      reported < last && kills.some(({ from, to }) => from <= reported + RECORDED && reported <= to);
     if (alerts.some(isCutShort)) return true;
     const seen = this.#operations.filter((operation) => this.#mayRaise(type, operation));
     return faults.some(({ from, to, lostSince = Number.POSITIVE_INFINITY }) => {
@@ -268,10 +270,10 @@ class GrantHistory {
     return kind === 'refresh' && (intent === 'misuse' || this.#isLate(operation, Number.POSITIVE_INFINITY));
   }
 
-  /** A misuse that was refused while nothing of another kind had killed the family, and that no fault can have undone. */
+  /** A misuse that was refused while nothing of another kind had revoked the family, and that no fault can have undone. */
   #mustHaveAlerted(misuse: Operation): boolean {
     if (misuse.seen.kind !== 'refused') return false;
-    const others = this.#operations.filter((other) => other !== misuse && mayKill(other) && other.begin < misuse.end);
+    const others = this.#operations.filter((other) => other !== misuse && mayRevoke(other) && other.begin < misuse.end);
     const isLost = this.#faults.some((fault) => mayLose(fault, misuse.given) || mayLose(fault, misuse.end));
     if (isLost || !others.every(({ kind, seen }) => kind === misuse.kind && seen.kind === 'refused')) return false;
     const { kind, begin, given, end } = misuse;
@@ -297,21 +299,21 @@ function mayLose({ lostSince, to }: Fault, answered: number): boolean {
   return answered <= to + (lostSince === Number.NEGATIVE_INFINITY ? NOTICED : 0);
 }
 
-/** Whether this asks for what was only away for a while, and is there again. */
-function isBack({ back }: Fault, { given, begin }: Operation): boolean {
+/** Whether this asks for what was only unavailable for a while and has recovered. */
+function isRecovered({ back }: Fault, { given, begin }: Operation): boolean {
   return back !== undefined && given <= back.until && back.from <= begin;
 }
 
-/** What only a living family, or a good code, answers. */
-function isAlive({ seen }: Operation): boolean {
+/** What only an active family, or a valid code, answers. */
+function isActive({ seen }: Operation): boolean {
   return seen.kind === 'active' || seen.kind === 'granted';
 }
 
-function isDead({ seen }: Operation): boolean {
+function isInactive({ seen }: Operation): boolean {
   return seen.kind === 'refused' || seen.kind === 'inactive';
 }
 
-/** What may leave the family dead, whatever the client saw. */
-function mayKill({ kind, intent }: Operation): boolean {
+/** What may revoke the family, whatever the client saw. */
+function mayRevoke({ kind, intent }: Operation): boolean {
   return kind === 'revoke' || (kind !== 'introspect' && intent === 'misuse');
 }

@@ -1,5 +1,5 @@
 // What can happen to a Cluster of three primaries with a replica each: always to one of the primaries, the others go on. As
-// long as it is away the content of its shards is unknown.
+// long as it is unavailable the content of its shards is unknown.
 
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +21,7 @@ interface Pair {
   readonly replica: RedisServer;
 }
 
-/** How long a dead primary is waited for, in milliseconds; a busy machine may look dead for less. */
+/** How long a killed primary is waited for, in milliseconds; a busy machine may not respond for less. */
 const SHORT = 1000;
 
 /** The faults of a Cluster with replicas. */

@@ -67,7 +67,7 @@ export interface Fault {
   readonly blind: Blindness | undefined;
   /** Only the memory of Redis was full: what revokes and what reads is answered all the while. */
   readonly isOnlyFull: boolean;
-  /** A replica died: what it had just reported may be reported again by another one. */
+  /** A replica was killed: what it had just reported may be reported again by another one. */
   readonly killsReplica: boolean;
 }
 
@@ -76,7 +76,7 @@ export interface AlertSeen {
   readonly type: string;
   readonly grantId: string;
   /** When its line was made. */
-  readonly told: number;
+  readonly reported: number;
 }
 
 export interface History {

@@ -62,7 +62,7 @@ function askedFor(): Run {
 
 function printRound({ round, fault, recovery, failing, operations, violations }: RoundReport): void {
   const verdict = violations.length === 0 ? 'ok' : `${violations.length} BROKEN`;
-  const times = `the last fails ${Math.round(failing)} ms after Redis is back, all serve after ${Math.round(recovery)} ms`;
+  const times = `the last fails ${Math.round(failing)} ms after Redis recovers, all serve after ${Math.round(recovery)} ms`;
   console.log(`  ${round}. ${fault}: ${operations} requests, ${times}, ${verdict}`);
 }
 
@@ -72,7 +72,7 @@ function printTable(all: readonly ActReport[]): void {
     ({ fault }) => fault,
   );
   console.log(
-    '\nMilliseconds after Redis is back: until all replicas serve, and until the last request is sent that fails.\n',
+    '\nMilliseconds after Redis recovers: until all replicas serve, and until the last request is sent that fails.\n',
   );
   console.log('| fault | rounds | requests | all serve: median, most | the last fails: median, most |');
   console.log('| --- | --- | --- | --- | --- |');

@@ -8,10 +8,10 @@ const MOST = 5;
 /** The first few broken promises of an act, each with the whole history of its grant. */
 export function narrate({ violations, operations, faults }: ActReport): string {
   // Several of one grant have the same history.
-  const told = violations.filter(
+  const narrated = violations.filter(
     ({ grantId }, index) => violations.findIndex((each) => each.grantId === grantId) === index,
   );
-  return told
+  return narrated
     .slice(0, MOST)
     .map(({ promise, grantId, operations: proof }) => {
       const own = operations.filter((operation) => operation.grantId === grantId);

@@ -1,12 +1,12 @@
 // One act of chaos: a Redis of one form, replicas of grantry on it, clients at work, and round after round one fault. After
-// each round everything is asked about in the calm, and the history so far is judged.
+// each round everything is asked about in the calm, and the history so far is checked.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Replicas, redemption, refreshing, startReplicas } from '../redis/processes/replicas.ts';
 import { startCluster } from '../redis/setup/redis-cluster.ts';
 import { startReplicated } from '../redis/setup/replicated-redis.ts';
 import { startRedis } from '../redis/setup/servers.ts';
-import { allTold, checkHistory, isUnanswered, SWEPT, type Violation } from './checker.ts';
+import { allReported, checkHistory, isUnanswered, SWEPT, type Violation } from './checker.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
 import { type BoundFault, boundTo, REPLICA_FAULTS } from './faults.ts';
 import type { AlertSeen, Fault, Operation } from './history.ts';
@@ -119,15 +119,15 @@ export interface RoundReport {
 /** An act whose servers run, and have to be stopped. */
 export interface StartedAct {
   /**
-   * Runs its rounds, or those up to the first broken promise; judges them without their alerts.
+   * Runs its rounds, or those up to the first broken promise; checks them without their alerts.
    * @param until no round but the first `least` ones is begun after this time of `performance.now()`
    */
   play(until?: number, least?: number): Promise<ActReport>;
   /**
-   * Judges with the alerts too, once those that had to wait have come, and any that is reported twice.
+   * Checks with the alerts too, once those that had to wait have come, and any that is reported twice.
    * @param until a time of `performance.now()` after which those that are not there yet are not waited for, nor missed
    */
-  judge(until?: number): Promise<ActReport>;
+  check(until?: number): Promise<ActReport>;
   stop(): Promise<void>;
 }
 
@@ -159,7 +159,7 @@ const MAY_COME: Violation['promise'] = 'an alert for each cause';
 /** How long before a fault a code was redeemed that is sent again after it, in milliseconds. */
 const RECENT = 200;
 
-/** How long the replicas may take to serve again; far more than they should, so that the history is judged. */
+/** How long the replicas may take to serve again; far more than they should, so that the history is checked. */
 const PATIENCE = 60_000;
 
 /** Runs an act to its end, or to the first broken promise. Leaves no process behind. */
@@ -167,7 +167,7 @@ export async function runAct(options: ActOptions): Promise<ActReport> {
   const act = await startAct(options);
   try {
     const report = await act.play();
-    return report.violations.length > 0 ? report : await act.judge();
+    return report.violations.length > 0 ? report : await act.check();
   } finally {
     await act.stop();
   }
@@ -228,12 +228,12 @@ class Act implements StartedAct {
     return this.#report(this.#rounds.at(-1)?.violations ?? []);
   }
 
-  async judge(until = Number.POSITIVE_INFINITY): Promise<ActReport> {
-    const [missing, again] = [performance.now() + SWEPT, allTold(this.#faults)];
+  async check(until = Number.POSITIVE_INFINITY): Promise<ActReport> {
+    const [missing, again] = [performance.now() + SWEPT, allReported(this.#faults)];
     for (;;) {
       const violations = checkHistory({ operations: this.#operations, faults: this.#faults, alerts: this.#alerts() });
-      const settled = violations.length === 0 ? again : missing;
-      if (performance.now() > settled) return this.#report(violations);
+      const end = violations.length === 0 ? again : missing;
+      if (performance.now() > end) return this.#report(violations);
       if (performance.now() > until) return this.#report(violations.filter(({ promise }) => promise !== MAY_COME));
       await sleep(500);
     }
@@ -315,7 +315,7 @@ class Act implements StartedAct {
     const lines = this.#replicas.all.flatMap((replica) => replica.audits());
     return lines.flatMap(({ event: type, time, grantId }) => {
       if (grantId === undefined || !ALERTS.includes(type) || !this.#grants.has(grantId)) return [];
-      return [{ type, grantId, told: Date.parse(time) - performance.timeOrigin }];
+      return [{ type, grantId, reported: Date.parse(time) - performance.timeOrigin }];
     });
   }
 }

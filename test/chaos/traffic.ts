@@ -27,7 +27,7 @@ interface Family {
   /** By generation; a client has seen all of them. */
   readonly refreshTokens: string[];
   readonly accessTokens: { readonly token: string; readonly given: number }[];
-  /** It is used only to check that it is dead. */
+  /** It is used only to check that it is revoked. */
   isSpoilt: boolean;
   isBusy: boolean;
 }
@@ -87,7 +87,7 @@ export class Traffic {
     for (const family of young) family.isBusy = false;
   }
 
-  /** Asks about every family, living and dead, in the calm; then forgets some of them. */
+  /** Asks about every family, active and revoked, in the calm; then forgets some of them. */
   async verify(): Promise<void> {
     for (const family of this.#families) {
       await this.#introspect(family, this.#random);

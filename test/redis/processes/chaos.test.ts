@@ -80,14 +80,14 @@ function started(index: number): Promise<StartedAct> | undefined {
 describeRedis('whatever happens to Redis, two replicas of grantry', () => {
   const answers = new Set<string>();
   const askedBlindly = new Set<string>();
-  const judged: Promise<ActReport>[] = [];
+  const checked: Promise<ActReport>[] = [];
   let next: Promise<StartedAct> | undefined;
   beforeAll(() => {
     next = started(0);
   });
   afterAll(async () => {
     await (await next)?.stop();
-    await Promise.allSettled(judged);
+    await Promise.allSettled(checked);
     await endProcesses();
   });
 
@@ -109,13 +109,13 @@ describeRedis('whatever happens to Redis, two replicas of grantry', () => {
         for (const seen of own) answers.add(seen);
         if (report.operations.some((each) => isBlind(each, report.faults))) askedBlindly.add(ground);
       } finally {
-        judged.push(act.judge(BEGUN + ALERTS).finally(() => act.stop()));
+        checked.push(act.check(BEGUN + ALERTS).finally(() => act.stop()));
       }
     },
   );
 
   it('report every misuse', { timeout: 60_000 }, async () => {
-    for (const report of await Promise.all(judged)) expect(narrate(report)).toBe('');
+    for (const report of await Promise.all(checked)) expect(narrate(report)).toBe('');
   });
 
   it('said so while they could not reach it', () => {
