@@ -82,13 +82,13 @@ it('a circle of imports, through a type and over a folder → its files, and non
 describe('the layer table', () => {
   it.each([
     ['the protocol imports an adapter', 'oauth/access/scope.ts', "import { a } from '../../http/server/form.ts';"],
-    ['the protocol imports the judge', 'oauth/access/scope.ts', "import { a } from '../../admission/kinds/glob.ts';"],
+    ['the protocol imports admission', 'oauth/access/scope.ts', "import { a } from '../../admission/kinds/glob.ts';"],
     ['an adapter imports its sibling', 'http/protocol/token.ts', "import { a } from '../../memory/stores.ts';"],
     ['an adapter imports its sibling for a type', 'login/a.ts', "import type { A } from '../http/server/endpoint.ts';"],
     ['an adapter re-exports its sibling', 'memory/stores.ts', "export { a } from '../redis/stores.ts';"],
     ['an adapter re-exports all of its sibling', 'memory/stores.ts', "export * from '../redis/stores.ts';"],
     ['an adapter imports a process', 'manifests/folder.ts', "import { a } from '../processes/config/config.ts';"],
-    ['a store imports the judge', 'memory/stores.ts', "import { a } from '../admission/kinds/conditions.ts';"],
+    ['a store imports admission', 'memory/stores.ts', "import { a } from '../admission/kinds/conditions.ts';"],
     [
       'the controller imports the registry of token servers',
       'controller/install/a.ts',

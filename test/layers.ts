@@ -178,7 +178,7 @@ const OF_THE_LIBRARY = ['oauth/ports', 'oauth/values', 'oauth/dpop', 'oauth/reso
 /** What the published library imports beside them: it depends on nothing, and Fastify gives its adapter types alone. */
 const LIBRARY_MODULES = ['node:crypto', 'fastify'];
 
-/** Parts that reach the outside world only through what they are given: the protocol and the judge of manifests. */
+/** Parts that reach the outside world only through what they are given: the protocol and admission. */
 const PURE_PARTS = ['oauth', 'admission'];
 
 /** What a pure part would get its time, chance, environment or output from; `ports.ts` is the way to these. */

@@ -76,7 +76,7 @@ describe('a row', () => {
     ]);
   });
 
-  it('without a target is reported and not judged', () => {
+  it('without a target is reported without a verdict', () => {
     const side = (requestsPerSecond: number) => ({ ...measurement(100), requestsPerSecond });
     const workloads = { refresh: side(3000), 'refresh of the peer': side(1000) };
     const [row] = rowsOf([{ workloads, signatureMicroseconds: 20 }], ['refresh against the peer, per second']);

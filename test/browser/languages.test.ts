@@ -40,12 +40,12 @@ const SCOPE = 'openid profile email groups notes.read offline_access';
 /** With hardly more contrast than is needed. */
 const STYLESHEET = accentedStylesheet({ light: '#df001a', dark: '#6b86ff' });
 
-/** The four looks of a page; axe judges both schemes and both widths. */
+/** The four looks of a page; axe checks both schemes and both widths. */
 const LOOKS = [
-  { colorScheme: 'light', width: 1280, isJudged: true },
-  { colorScheme: 'light', width: 320, isJudged: false },
-  { colorScheme: 'dark', width: 1280, isJudged: false },
-  { colorScheme: 'dark', width: 320, isJudged: true },
+  { colorScheme: 'light', width: 1280, isChecked: true },
+  { colorScheme: 'light', width: 320, isChecked: false },
+  { colorScheme: 'dark', width: 1280, isChecked: false },
+  { colorScheme: 'dark', width: 320, isChecked: true },
 ] as const;
 
 describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
@@ -207,12 +207,12 @@ describe.skipIf(NO_CHROMIUM)('every page in Chromium', () => {
       await go();
       await page.locator(`html[lang=${language}] h1`).waitFor();
       titles.push(await page.title());
-      for (const { colorScheme, width, isJudged } of LOOKS) {
+      for (const { colorScheme, width, isChecked } of LOOKS) {
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height: 860 });
         const size: unknown = await page.evaluate('[document.documentElement.scrollWidth, innerWidth]');
         expect([name, size]).toEqual([name, [width, width]]);
-        if (!isJudged) continue;
+        if (!isChecked) continue;
         expect([name, await axeFindings(page)]).toEqual([name, []]);
       }
       await page.screenshot({ path: `${SCREENSHOTS}${language}-${name}.png`, fullPage: true });

@@ -111,7 +111,7 @@ describe.skipIf(NO_CHROMIUM)('a sign-in by a provider in Chromium', () => {
     return (await context.cookies(grantry.issuer)).find(({ name }) => name === 'grantry-session')?.value;
   }
 
-  /** An attacker who has signed in, and whose callback of a second departure is still to be opened. */
+  /** An attacker who has signed in, and whose callback of a second sign-in is still to be opened. */
   async function anAttacker(server = grantry): Promise<{ context: BrowserContext; callback: string }> {
     const context = await newContext();
     const [away, page] = [await context.newPage(), await context.newPage()];

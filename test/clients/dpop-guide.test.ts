@@ -1,5 +1,5 @@
-// The guide to DPoP as a newcomer follows it: its manifests in a folder, its program beside them, and an API that judges the
-// proof with the judge that the product has for resource servers.
+// The guide to DPoP as a newcomer follows it: its manifests in a folder, its program beside them, and an API that verifies
+// the proof with the library for resource servers.
 
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';

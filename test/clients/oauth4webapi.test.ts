@@ -1,5 +1,5 @@
-// oauth4webapi 3, unmodified: the same ways, with every answer judged by the strictest of the public client libraries, and
-// the JWT access token judged by it as an API would.
+// oauth4webapi 3, unmodified: the same ways, with every answer validated by the strictest of the public client libraries, and
+// the JWT access token verified by it as an API would.
 
 import * as library from 'oauth4webapi';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -170,7 +170,7 @@ for (const issuerPath of ['', '/tenants/one']) {
       });
     });
 
-    it('gets an error when a code is used twice, and the first use’s tokens are dead', async () => {
+    it('gets an error when a code is used twice, and the first use’s tokens are revoked', async () => {
       const config = await discover(WEB_APP);
       const { callback, checks, tokens } = await signIn(config, WEB_APP);
       await expect(library.authorizationCodeGrant(config, callback, checks)).rejects.toMatchObject({

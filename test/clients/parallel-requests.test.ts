@@ -70,7 +70,7 @@ describe('the same request many times at once', () => {
   }
 
   for (const clientId of ['shop.jwt', 'shop.opaque']) {
-    it(`gives one of 400 redemptions tokens, and they are dead afterwards: ${clientId}`, async () => {
+    it(`gives one of 400 redemptions tokens, and they are revoked afterwards: ${clientId}`, async () => {
       const answers = await atOnce(400, clientId, await codeForm(clientId));
       const winners = answers.filter(({ status }) => status === 200);
       expect(winners).toHaveLength(1);
@@ -96,7 +96,7 @@ describe('the same request many times at once', () => {
     expect(again.status).toBe(200);
   });
 
-  it('without grace kills the family: one refresh wins, and what it won is dead', async () => {
+  it('without grace revokes the family: one refresh wins, and what it won is revoked', async () => {
     const clientId = 'shop.graceless';
     const answers = await atOnce(200, clientId, refreshForm(await signedIn(clientId)));
     const winners = answers.filter(({ status }) => status === 200);

@@ -129,7 +129,7 @@ describe('the admitted clients', () => {
     expect(limits()).toEqual([{ identityProviders: [], groups: ['dev'] }, undefined, undefined]);
   });
 
-  it('report a judgement only once it is served', () => {
+  it('report a verdict only once it is served', () => {
     add(object('one'));
     clients.put(object('one', { suspended: true }, { generation: 2 }));
     clients.validate('uid-one');
@@ -140,7 +140,7 @@ describe('the admitted clients', () => {
     expect(clients.refused).toBe(1);
   });
 
-  it('name the clients that a policy concerns, and serve the same client objects where their judgement stays the same', () => {
+  it('name the clients that a policy concerns, and serve the same client objects where their verdict stays the same', () => {
     add(object('one'), object('other', { scopes: ['elsewhere/read'] }, { namespace: 'elsewhere' }));
     const policy = (scopes: readonly string[]) =>
       policyOf(
@@ -151,13 +151,13 @@ describe('the admitted clients', () => {
           spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'team' } }, allow: { scopes } },
         }),
       );
-    const judged = (scopes: readonly string[]) => {
+    const servedUnder = (scopes: readonly string[]) => {
       expect(setPolicies([policy(scopes)])).toEqual(['uid-one']);
       clients.validate('uid-one');
       return serve().registry.find('team.one');
     };
-    const before = judged(['team/*']);
-    expect(judged(['team/*', 'more/*'])).toBe(before);
+    const before = servedUnder(['team/*']);
+    expect(servedUnder(['team/*', 'more/*'])).toBe(before);
     expect(setPolicies([policy(['team/*', 'more/*'])])).toEqual([]);
     expect(setPolicies([policy(['nothing'])])).toEqual(['uid-one']);
     clients.validate('uid-one');
@@ -196,7 +196,7 @@ describe('the admitted clients', () => {
     expect(ids()).toEqual([]);
   });
 
-  it('are judged by other policies where their namespace has other labels', () => {
+  it('are validated against other policies where their namespace has other labels', () => {
     setPolicies([
       policyOf(
         CLIENT_POLICY.ignore.parse({

@@ -285,7 +285,7 @@ describe('the registry of a token server', () => {
     return swaps;
   }
 
-  it('answers the generation of each resource that it judged, served or refused, and of no other', async () => {
+  it('answers the generation of each resource that has a verdict, served or refused, and of no other', async () => {
     expect(sync.servedResource('uid-ProtectedResource-notes')).toBeUndefined();
     sync.start({ onSwap: (swap) => swaps.push(swap), onSecret: () => {}, onUsers: () => {} });
     await sync.whenServing();
@@ -294,11 +294,11 @@ describe('the registry of a token server', () => {
     const refused = { scopes: [{ name: 'openid' }] };
     const metadata = { namespace: 'team', generation: 2 };
     cluster.put('protectedresources', cluster.object('ProtectedResource', 'notes', { metadata, spec: refused }));
-    await until('it is judged', () => sync.servedResource('uid-ProtectedResource-notes')?.generation === 2);
+    await until('it has a verdict', () => sync.servedResource('uid-ProtectedResource-notes')?.generation === 2);
     const spec = { className: 'staging' };
     cluster.put('protectedresources', cluster.object('ProtectedResource', 'staged', { metadata, spec }));
     cluster.put('protectedresources', cluster.object('ProtectedResource', 'more', { metadata, spec: {} }));
-    await until('the next is judged', () => sync.servedResource('uid-ProtectedResource-more')?.generation === 2);
+    await until('the next has a verdict', () => sync.servedResource('uid-ProtectedResource-more')?.generation === 2);
     expect(sync.servedResource('uid-ProtectedResource-staged')).toBeUndefined();
   });
 
@@ -349,7 +349,7 @@ describe('the registry of a token server', () => {
       await serving();
       cluster.put('secrets', credentials('a part'));
       cluster.put('identityproviders', provider(2));
-      await until('the next generation is judged', () => {
+      await until('the next generation has a verdict', () => {
         return sync.servedProviders.get('uid-IdentityProvider-corp')?.generation === 2;
       });
       expect(current()?.credentials).toBeUndefined();
@@ -465,7 +465,7 @@ describe('the registry of a token server', () => {
     expect(tries).toBe(2);
   });
 
-  it('serves on and reports since when while the API server is away for 12 hours, and has what it missed when that is back', async () => {
+  it('serves on and reports since when while the API server is unavailable for 12 hours, and has what it missed when that recovers', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     const passes = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000);
     const { secret, keyId } = await key();
@@ -523,7 +523,7 @@ describe('the registry of a token server', () => {
     ['a namespace whose status is another', 'namespaces', () => ({ ...namespace('team'), status })],
     ['a signing key', 'signingkeys', () => ring(1, [])],
     ['a signing key whose status is another', 'signingkeys', () => ({ ...ring(1, []), status })],
-  ])('judges no client and swaps nothing for another version of %s', async (_, plural, object) => {
+  ])('validates no client and swaps nothing for another version of %s', async (_, plural, object) => {
     expect(await swapsFor(plural, object)).toEqual([]);
   });
 
@@ -542,14 +542,14 @@ describe('the registry of a token server', () => {
     ['policy', CLIENT_POLICIES, () => policy(1, ['authorization_code'])],
     ['namespace', NAMESPACES, () => namespace('team')],
     ['signing key', SIGNING_KEYS, () => ring(1, [])],
-  ])('judges again for a %s that a list after a gap has in another version', async (_, resource, object) => {
+  ])('validates again for a %s that a list after a gap has in another version', async (_, resource, object) => {
     cluster.has('clientpolicies', policy(1, ['authorization_code']));
     cluster.has('signingkeys', ring(1, []));
     await serving();
     swaps.splice(0);
     cluster.has(resource.plural, object());
     cluster.expire(resource);
-    await until('it is judged', () => swaps.length > 0);
+    await until('it is validated', () => swaps.length > 0);
   });
 
   it('takes another spec of the same generation from a list, as after a restore of the cluster', async () => {
@@ -593,7 +593,7 @@ describe('the registry of a token server', () => {
       expect(sync.current.find('team.web')).toBe(before);
     }
 
-    it('given a grant that comes and goes → the next registry has it so, and judges no client', async () => {
+    it('given a grant that comes and goes → the next registry has it so, and validates no client', async () => {
       cluster.has('protectedresources', tasks({}));
       await serving();
       expect(access()).toBeUndefined();
@@ -722,7 +722,7 @@ describe('the registry of a token server', () => {
       expect(seen).toEqual([true, false]);
     });
 
-    it('given 60 of them and time for one judgement at once → no registry has lost the resource before all are refused', async () => {
+    it('given 60 of them and time to validate one at once → no registry has lost the resource before all are refused', async () => {
       const names = Array.from({ length: 60 }, (_, index) => `api-${index}`);
       cluster.has('oauthclients', client('web'), ...names.map((name) => api(name)));
       cluster.has('protectedresources', resource('team'));
@@ -825,7 +825,7 @@ describe('the registry of a token server', () => {
     });
   });
 
-  it('given 60 clients that a policy concerns, a new one, and time for one judgement at once → served meanwhile, the new one first', async () => {
+  it('given 60 clients that a policy concerns, a new one, and time to validate one at once → served meanwhile, the new one first', async () => {
     const gold = { tier: 'gold' };
     const names = Array.from({ length: 60 }, (_, index) => `web-${index}`);
     cluster.has('namespaces', namespace('team', gold), namespace('elsewhere'));
@@ -843,7 +843,7 @@ describe('the registry of a token server', () => {
     });
     cluster.put('clientpolicies', policy(2, ['client_credentials'], { matchLabels: gold }));
     cluster.put('oauthclients', changed(client('new'), { namespace: 'elsewhere' }));
-    await until('all are judged', () => served() === 0);
+    await until('all have a verdict', () => served() === 0);
     expect(seen.length).toBeGreaterThan(1);
     expect(seen.every(([isNewServed]) => isNewServed)).toBe(true);
     expect(swaps.every(({ isFirst }) => !isFirst)).toBe(true);

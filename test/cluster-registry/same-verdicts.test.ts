@@ -1,4 +1,4 @@
-// The token servers and the controller judge the same objects by different paths: a server parses once what many
+// The token servers and the controller admit the same objects by different paths: a server parses once what many
 // clients have in common, and validates after a change only the clients that it concerns. Status must not promise what
 // no server serves, so both paths come to the same verdicts.
 

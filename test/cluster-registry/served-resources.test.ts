@@ -54,7 +54,7 @@ describe('the resources of a token server', () => {
   }
   const put = (...given: Parameters<typeof change> extends [unknown, ...infer Rest] ? Rest : never) =>
     change('put', ...given);
-  /** What is served once everything is judged. */
+  /** What is served once everything has a verdict. */
   function now(): Resources {
     served.settle();
     return served.publish();
@@ -78,7 +78,7 @@ describe('the resources of a token server', () => {
     expect(served.servedState('uid-notes')).toEqual({ generation: 3 });
   });
 
-  it('judged and not published → neither served nor answered', () => {
+  it('admitted and not published → neither served nor answered', () => {
     const before = now();
     put('notes');
     served.settle();

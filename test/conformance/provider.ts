@@ -99,7 +99,7 @@ export interface SignIn {
   readonly code: string;
 }
 
-/** The verdicts on clients of the suite, by the policy and the judge of the product. */
+/** The verdicts on clients of the suite, by the policy and by admission. */
 export async function admit(manifests: string, issuer: string) {
   const verifiersOf = (uid: string) => [secretVerifier(uid, SECRET)];
   return (await judge(documentsOf(POLICY + manifests), { issuer, verifiersOf })).clients;

@@ -83,7 +83,7 @@ await describeConsumers(['dex'], (program) =>
         state: 'of-the-site',
         iss: provider.issuer,
       });
-      // No cookie of the departure is left.
+      // No cookie of the pending sign-in is left.
       expect((await context.cookies()).map(({ name }) => name).filter((name) => name.includes('away'))).toEqual([]);
       await Promise.all([dex.stop(), provider.stop()]);
     });

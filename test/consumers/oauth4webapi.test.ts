@@ -1,4 +1,4 @@
-// oauth4webapi 3 as a relying party: each answer of discovery, of the token endpoint and of userinfo by the strictest of judges.
+// oauth4webapi 3 as a relying party: each answer of discovery, of the token endpoint and of userinfo validated by the strictest library.
 
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import * as library from 'oauth4webapi';

@@ -10,8 +10,8 @@ import { grantRotationContract } from './grant-rotation.ts';
 import { keyBindingContract } from './key-binding.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
 import { loginsAgainstEndsContract } from './logins-against-ends.ts';
-import { notedLoginsContract } from './noted-logins.ts';
 import { personStoreContract } from './person-store.ts';
+import { recordedLoginsContract } from './recorded-logins.ts';
 import { sessionLoginsContract } from './session-logins.ts';
 import type { MakeStores } from './store-world.ts';
 import { accessTokenStoreContract, revokedTokenStoreContract, watermarkStoreContract } from './token-stores.ts';
@@ -30,7 +30,7 @@ const CONTRACTS = [
   watermarkStoreContract,
   sessionStoreContract,
   sessionLoginsContract,
-  notedLoginsContract,
+  recordedLoginsContract,
   loginsAgainstEndsContract,
   userStoreContract,
   personStoreContract,

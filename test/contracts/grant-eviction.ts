@@ -54,7 +54,7 @@ export function grantEvictionContract(name: string, makeStores: MakeStores): voi
     const idsOf = (all: readonly Grant[]) => all.map(({ grantId }) => grantId);
 
     /** Which of these can be refreshed. */
-    async function living(all: readonly Grant[]): Promise<readonly string[]> {
+    async function active(all: readonly Grant[]): Promise<readonly string[]> {
       const answers = await Promise.all(all.map((grant) => grants.rotate(rotateRequest(grant, 0))));
       return idsOf(all.filter((_, index) => answers[index]?.outcome === 'rotated'));
     }
@@ -65,7 +65,7 @@ export function grantEvictionContract(name: string, makeStores: MakeStores): voi
       const last = sampleGrant();
       expect(await issue(last)).toEqual({ outcome: 'issued', evicted: idsOf(old) });
       expect(await grants.read(old[0]?.grantId ?? '')).toBeUndefined();
-      expect(await living(all)).toEqual(idsOf(young));
+      expect(await active(all)).toEqual(idsOf(young));
       expect(await grants.redeem(redeemRequest(last))).toMatchObject({ outcome: 'redeemed' });
       expect(await issueOne()).toEqual({ outcome: 'issued', evicted: [] });
     });
@@ -73,20 +73,20 @@ export function grantEvictionContract(name: string, makeStores: MakeStores): voi
     it('1 000 codes are opened → no grant ends, and the newest codes can be redeemed', async () => {
       const all = await grantsOf(KEPT_GRANTS);
       const codes = await codesOf(1000);
-      expect(await living(all)).toEqual(idsOf(all));
+      expect(await active(all)).toEqual(idsOf(all));
       const newest = await Promise.all(codes.slice(-KEPT_CODES).map((code) => grants.redeem(redeemRequest(code))));
       expect(newest.map(({ outcome }) => outcome)).toEqual(newest.map(() => 'redeemed'));
       const states = await Promise.all(codes.map(({ grantId }) => grants.read(grantId)));
       expect(states.filter((state) => state !== undefined).length).toBeLessThanOrEqual(MOST_RECORDS - KEPT_GRANTS);
     });
 
-    it('a revoked grant goes before a living one, and is not named', async () => {
+    it('a revoked grant goes before an active one, and is not named', async () => {
       const all = await grantsOf(MOST_RECORDS);
       const revoked = all.slice(-(MOST_RECORDS - KEPT_GRANTS - 1));
       for (const { grantId } of revoked) await grants.revoke(grantId);
       expect(await issueOne()).toEqual({ outcome: 'issued', evicted: idsOf(all.slice(0, 1)) });
       const left = all.filter((grant) => !revoked.includes(grant)).slice(1);
-      expect(await living(all)).toEqual(idsOf(left));
+      expect(await active(all)).toEqual(idsOf(left));
     });
 
     it('codes that have expired make no other one go', async () => {
@@ -95,7 +95,7 @@ export function grantEvictionContract(name: string, makeStores: MakeStores): voi
       world.advance(CODE_LIFETIME);
       const codes = await codesOf(20);
       expect(await issueOne()).toEqual({ outcome: 'issued', evicted: [] });
-      expect(await living(all)).toEqual(idsOf(all));
+      expect(await active(all)).toEqual(idsOf(all));
       const answers = await Promise.all(codes.map((code) => grants.redeem(redeemRequest(code))));
       expect(answers.map(({ outcome }) => outcome)).toEqual(codes.map(() => 'redeemed'));
     });
@@ -107,15 +107,15 @@ export function grantEvictionContract(name: string, makeStores: MakeStores): voi
       const own = await grantsOf(most);
       expect(await issueOne()).toEqual({ outcome: 'issued', evicted: [] });
       expect(await issueOne()).toMatchObject({ evicted: idsOf(own.slice(0, -KEPT_GRANTS)) });
-      expect(await living(elsewhere)).toEqual(idsOf(elsewhere));
-      expect(await living(others)).toEqual(idsOf(others));
+      expect(await active(elsewhere)).toEqual(idsOf(elsewhere));
+      expect(await active(others)).toEqual(idsOf(others));
     });
 
     it('issued a second time counts once', async () => {
       const all = await grantsOf(MOST_RECORDS - 2);
       const again = sampleGrant();
       for (let times = 0; times < 3; times++) expect(await issue(again)).toEqual({ outcome: 'issued', evicted: [] });
-      expect(await living(all)).toEqual(idsOf(all));
+      expect(await active(all)).toEqual(idsOf(all));
     });
 
     it('a person who has to sign in again makes no room', async () => {
@@ -124,7 +124,7 @@ export function grantEvictionContract(name: string, makeStores: MakeStores): voi
       await world.stores.watermarks.raise({ kind: 'consent', clientUid: 'uid-of-shop', subject: 'usr_alice' }, 5000);
       const outdated = await issue(sampleGrant({ authTime: 4000 }));
       expect(outdated).toEqual({ outcome: 'outdated' });
-      expect(await living(all)).toEqual(idsOf(all));
+      expect(await active(all)).toEqual(idsOf(all));
     });
 
     it('50 codes at once where there is no room → the newest grants stay, and there is room after the next ones', async () => {
@@ -133,7 +133,7 @@ export function grantEvictionContract(name: string, makeStores: MakeStores): voi
       const codes = await Promise.all(Array.from({ length: KEPT_CODES }, () => issued(grants)));
       await Promise.all(codes.map((code) => grants.redeem(redeemRequest(code))));
       await codesOf(MOST_RECORDS - KEPT_GRANTS);
-      const left = await living([...before, ...codes]);
+      const left = await active([...before, ...codes]);
       expect(left.length).toBeGreaterThanOrEqual(KEPT_GRANTS);
       expect(left.length).toBeLessThanOrEqual(MOST_RECORDS);
     });

@@ -177,7 +177,7 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
         expect(await grants.redeem(redeemRequest(grant))).toMatchObject({ outcome: 'redeemed' });
       });
 
-      it('is dead after the fifth, also for the right one', async () => {
+      it('is gone after the fifth, also for the right one', async () => {
         const grant = await issued(grants);
         expect(await guess({}, 5, redeemRequest(grant))).toEqual(Array(5).fill('wrong_verifier'));
         expect(await grants.redeem(redeemRequest(grant))).toEqual({ outcome: 'gone' });
@@ -300,7 +300,7 @@ export function grantRedemptionContract(name: string, makeStores: MakeStores): v
         expect(await grants.read(grant.grantId)).toMatchObject({ revoked: false, generation: 0 });
       });
 
-      it('judges the request first: another client learns nothing from the id', async () => {
+      it('validates the request first: another client learns nothing from the id', async () => {
         const grant = await issued(grants);
         const request = redeemRequest(grant);
         await grants.redeem(request);

@@ -20,7 +20,7 @@ export function grantRetriesContract(name: string, makeStores: MakeStores): void
     });
     afterEach(() => world.dispose());
 
-    /** A rotation at home and its retry from away, which is noted. */
+    /** A rotation at home and its retry from another network, which is recorded. */
     async function retried({ grantId, ...grant }: Grant, generation: number): Promise<Alert | undefined> {
       const at = (address: string) => rotateRequest({ grantId, ...grant }, generation, { address });
       expect(await grants.rotate(at(HOME))).toMatchObject({ outcome: 'rotated' });
@@ -76,8 +76,8 @@ export function grantRetriesContract(name: string, makeStores: MakeStores): void
       const again = await Promise.all([1, 0, 1, 0, 1].map(note));
       expect(again).toEqual(again.map(() => undefined));
       await rotate(grant, 2);
-      const noted = await Promise.all(Array.from({ length: 20 }, () => note(2)));
-      expect(noted.filter((alert) => alert !== undefined)).toHaveLength(1);
+      const answers = await Promise.all(Array.from({ length: 20 }, () => note(2)));
+      expect(answers.filter((alert) => alert !== undefined)).toHaveLength(1);
       expect(await grants.read(grant.grantId)).toMatchObject({ revoked: false, generation: 3 });
     });
 

@@ -411,7 +411,7 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
         expect(await grants.read(grant.grantId)).toMatchObject({ revoked: false, generation: 5 });
       });
 
-      it('judges client and life first', async () => {
+      it('validates client and state first', async () => {
         const grant = await redeemed(grants);
         const request = rotateRequest(grant, 0);
         await grants.rotate(request);
@@ -430,7 +430,7 @@ export function grantRotationContract(name: string, makeStores: MakeStores): voi
         expect(await grants.read(grant.grantId)).toMatchObject({ revoked: false, generation: 1 });
       });
 
-      it('without grace has one rotation, one alert and a dead family', async () => {
+      it('without grace has one rotation, one alert and a revoked family', async () => {
         const grant = await redeemed(grants);
         const tries = Array.from({ length: 200 }, () => grants.rotate(rotateRequest(grant, 0, { reuseGrace: 0 })));
         const answers = await Promise.all(tries);

@@ -118,7 +118,7 @@ export function sessionStoreContract(name: string, makeStores: MakeStores): void
       expect(await world.stores.sessions.use(later.sessionId)).toEqual(later);
     });
 
-    it('begins only by the noted credential of its person, which the first sign-in notes', async () => {
+    it('begins only by the recorded credential of its person, which the first sign-in records', async () => {
       const { sessions } = world.stores;
       const first = await signedIn({}, 'digest-of-a-hash');
       expect(await sessions.create(sampleSession(), 'digest-of-another')).toBe('outdated');

@@ -18,7 +18,7 @@ import {
 import type { MakeStores, StoreWorld } from './store-world.ts';
 
 const OF_THE_CLIENT = ['issue', 'redeem', 'rotate'] as const;
-/** What the end owes is settled in two steps: its grants are revoked, then the client is notified. */
+/** A pending logout is processed in two steps: its grants are revoked, then the client is notified. */
 const OF_THE_SIGN_OUT = ['end', 'revoke', 'notify'] as const;
 const OF_THE_BROWSER = ['sign in again'] as const;
 
@@ -64,9 +64,9 @@ export function loginsAgainstEndsContract(name: string, makeStores: MakeStores):
     });
     afterEach(() => world.dispose());
 
-    async function owedTo({ subject }: Session) {
+    async function pendingOf({ subject }: Session) {
       const all = await world.stores.logouts.list(shardOfPerson(subject), 1000);
-      return all.filter((owed) => owed.subject === subject);
+      return all.filter((logout) => logout.subject === subject);
     }
 
     /** Takes the steps one after the other, for a person of its own. */
@@ -82,25 +82,26 @@ export function loginsAgainstEndsContract(name: string, makeStores: MakeStores):
         rotate: async () => (await grants.rotate(rotateRequest(grant, 0))).outcome,
         end: () => sessions.end(session),
         async revoke() {
-          for (const { grantIds } of await owedTo(session)) await Promise.all(grantIds.map((id) => grants.revoke(id)));
+          for (const { grantIds } of await pendingOf(session))
+            await Promise.all(grantIds.map((id) => grants.revoke(id)));
         },
         async notify() {
-          for (const owed of await owedTo(session)) {
-            answers.notified = owed.sid === sid;
-            await logouts.acknowledge(owed);
+          for (const logout of await pendingOf(session)) {
+            answers.notified = logout.sid === sid;
+            await logouts.acknowledge(logout);
           }
         },
         async 'sign in again'() {
-          const owedBefore = await owedTo(session);
+          const pendingBefore = await pendingOf(session);
           const next = await sessions.create(sampleSession({ subject }), undefined, session);
-          expect(await owedTo(session)).toEqual(owedBefore);
+          expect(await pendingOf(session)).toEqual(pendingBefore);
           answers.keepsItsSid = next !== 'outdated' && next.sid === sid;
         },
       };
       for (const step of order) answers[step] = await steps[step]();
       const { issue, redeem, rotate, notified, keepsItsSid } = answers;
       const livesOn = (await grants.read(grant.grantId))?.revoked === false;
-      expect(await owedTo(session)).toEqual([]);
+      expect(await pendingOf(session)).toEqual([]);
       return { issue, redeem, rotate, notified, livesOn, keepsItsSid };
     }
 

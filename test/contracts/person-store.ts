@@ -29,7 +29,7 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
     });
     afterEach(() => world.dispose());
 
-    async function noted(record: NewAssertedRecord, lifetime: number): Promise<AssertedRecord> {
+    async function recorded(record: NewAssertedRecord, lifetime: number): Promise<AssertedRecord> {
       const stamped = await world.stores.persons.remember(record, lifetime);
       await world.stores.persons.seal(stamped, 'mac');
       return { ...stamped, mac: 'mac' };
@@ -38,7 +38,7 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
     it('is found by the subject and no other, with the time of the store', async () => {
       const earliest = world.now();
       const record = assertedRecord();
-      const found = await noted(record, DAY);
+      const found = await recorded(record, DAY);
       expect(found).toEqual({ ...record, verifiedAt: found.verifiedAt, mac: 'mac' });
       expect(found.verifiedAt).toBeGreaterThanOrEqual(earliest);
       expect(found.verifiedAt).toBeLessThanOrEqual(world.now());
@@ -48,13 +48,13 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
 
     it('without a name, an address and groups → found as such', async () => {
       const record = assertedRecord({ displayName: undefined, email: undefined, groups: [] });
-      const found = await noted(record, DAY);
+      const found = await recorded(record, DAY);
       expect(await world.stores.persons.read(record.subject)).toEqual(found);
     });
 
     it('with an address that is not verified → found with it', async () => {
       const record = assertedRecord({ email: undefined, unverifiedEmail: 'eve@corp.example.com' });
-      const found = await noted(record, DAY);
+      const found = await recorded(record, DAY);
       expect([found.unverifiedEmail, await world.stores.persons.read(record.subject)]).toEqual([
         'eve@corp.example.com',
         found,
@@ -62,7 +62,7 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
     });
 
     it('is known until just before the lifetime ends', async () => {
-      const { subject } = await noted(assertedRecord(), DAY);
+      const { subject } = await recorded(assertedRecord(), DAY);
       world.advance(DAY - world.tick);
       expect(await world.stores.persons.read(subject)).toBeDefined();
       world.advance(world.tick);
@@ -71,16 +71,16 @@ export function personStoreContract(name: string, makeStores: MakeStores): void 
 
     it('is replaced whole, and lives on from then', async () => {
       const record = assertedRecord();
-      await noted(record, DAY);
+      await recorded(record, DAY);
       world.advance(DAY / 2);
-      const later = await noted(assertedRecord({ subject: record.subject, groups: [] }), DAY);
+      const later = await recorded(assertedRecord({ subject: record.subject, groups: [] }), DAY);
       world.advance(DAY - world.tick);
       expect(await world.stores.persons.read(record.subject)).toEqual(later);
     });
 
     it('stands until the next one is sealed, and to its own end', async () => {
       const record = assertedRecord();
-      const found = await noted(record, DAY);
+      const found = await recorded(record, DAY);
       world.advance(DAY / 2);
       await world.stores.persons.remember(assertedRecord({ subject: record.subject, groups: [] }), DAY);
       expect(await world.stores.persons.read(record.subject)).toEqual(found);

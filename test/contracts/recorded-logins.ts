@@ -1,4 +1,4 @@
-// The contract of how many logins of one session `issue` notes, and what becomes of those that make room.
+// The contract of how many logins of one session `issue` records, and what becomes of those that make room.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { IssueAnswer } from '../../src/oauth/ports/grant-store.ts';
@@ -22,8 +22,8 @@ interface Visit {
 }
 
 /** Runs the contract on one implementation. */
-export function notedLoginsContract(name: string, makeStores: MakeStores): void {
-  describe(`${name}: the logins that a session notes`, () => {
+export function recordedLoginsContract(name: string, makeStores: MakeStores): void {
+  describe(`${name}: the logins that a session records`, () => {
     let world: StoreWorld;
     let session: Session;
     beforeEach(async () => {
@@ -49,8 +49,8 @@ export function notedLoginsContract(name: string, makeStores: MakeStores): void 
       const last = await visit({ clientUid: 'uid-0' });
       expect(last.answer).toEqual({ outcome: 'issued', evicted: [], forgotten: oldest.grant.grantId });
       expect(await world.stores.grants.rotate(rotateRequest(oldest.grant, 0))).toEqual({ outcome: 'gone' });
-      const owed = (await world.stores.sessions.end(session)).flatMap(({ grantIds }) => grantIds);
-      expect([...owed].sort()).toEqual([...newer, last.grant.grantId].sort());
+      const pending = (await world.stores.sessions.end(session)).flatMap(({ grantIds }) => grantIds);
+      expect([...pending].sort()).toEqual([...newer, last.grant.grantId].sort());
     });
 
     it('that make room end no grant that survives the session', async () => {
@@ -71,8 +71,8 @@ export function notedLoginsContract(name: string, makeStores: MakeStores): void 
       for (let made = 0; made <= RECORDED_LOGINS; made++) {
         expect((await visit(visitOf(made))).answer.outcome).toBe('issued');
       }
-      const owed = await world.stores.sessions.end(session);
-      expect(owed.find(({ clientUid }) => clientUid === own.clientUid)).toMatchObject({ grantIds: [grant.grantId] });
+      const pending = await world.stores.sessions.end(session);
+      expect(pending.find(({ clientUid }) => clientUid === own.clientUid)).toMatchObject({ grantIds: [grant.grantId] });
     });
   });
 }

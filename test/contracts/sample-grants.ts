@@ -72,14 +72,14 @@ export function sampleSession(different: Partial<NewSession> = {}): NewSession {
   };
 }
 
-/** A signed-in browser of the person. @throws Error if another credential of the person is noted */
+/** A signed-in browser of the person. @throws Error if another credential of the person is recorded */
 export async function signedIn(
   sessions: SessionStore,
   different: Partial<NewSession> = {},
   credential?: string,
 ): Promise<Session> {
   const session = await sessions.create(sampleSession(different), credential);
-  if (session === 'outdated') throw new Error('another credential is noted');
+  if (session === 'outdated') throw new Error('another credential is recorded');
   return session;
 }
 

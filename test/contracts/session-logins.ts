@@ -1,4 +1,5 @@
-// The contract of what sessions note and owe: `create` that succeeds a session, `issue` that notes a login, and each end.
+// The contract of the logins that sessions record and of the logouts that become pending: `create` that succeeds a session,
+// `issue` that records a login, and each end.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NewGrant } from '../../src/oauth/ports/grant-store.ts';
@@ -31,7 +32,7 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
 
     async function succeed(former: Session, different: Parameters<typeof begin>[1] = {}): Promise<Session> {
       const session = await world.stores.sessions.create(sampleSession(different), undefined, former);
-      if (session === 'outdated') throw new Error('another credential is noted');
+      if (session === 'outdated') throw new Error('another credential is recorded');
       return session;
     }
 
@@ -53,12 +54,12 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       return grant;
     }
 
-    async function owed(): Promise<readonly PendingLogout[]> {
+    async function pending(): Promise<readonly PendingLogout[]> {
       const all = await world.stores.logouts.list(SHARD);
       return [...all].sort((one, other) => (one.clientUid < other.clientUid ? -1 : 1));
     }
 
-    it('owes at its end one logout to each client, with the grants that do not survive', async () => {
+    it('at its end has one pending logout for each client, with the grants that do not survive', async () => {
       const session = await signedIn();
       const [one, two] = [await issue(session), await issue(session)];
       await issue(session, { login: loginOf(session, true) });
@@ -72,32 +73,32 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
         { clientUid: 'uid-of-wiki', subject, sid, grantIds: [], since, mac: 'a-mac' },
       ];
       expect([...ended].sort((a, b) => (a.clientUid < b.clientUid ? -1 : 1))).toEqual(expected);
-      expect(await owed()).toEqual(expected);
+      expect(await pending()).toEqual(expected);
       expect(await world.stores.sessions.use(session.sessionId)).toBeUndefined();
     });
 
-    it('owes nothing more by a second end, nor for what is settled', async () => {
+    it('has no further pending logout after a second end, nor after an acknowledgement', async () => {
       const session = await signedIn();
       await issue(session);
       const [logout] = await world.stores.sessions.end(session);
       expect(await world.stores.sessions.end(session)).toEqual([]);
-      expect(await owed()).toEqual([logout]);
+      expect(await pending()).toEqual([logout]);
       if (logout !== undefined) await world.stores.logouts.acknowledge(logout);
       await world.stores.sessions.end(session);
-      expect(await owed()).toEqual([]);
+      expect(await pending()).toEqual([]);
     });
 
-    it('owes a logout that is taken by one try at a time, again once the lease or the pause is over', async () => {
+    it('has a pending logout that is taken by one try at a time, again once the lease or the pause is over', async () => {
       const { sessions, logouts } = world.stores;
       const session = await signedIn();
       await issue(session);
       const [logout] = await sessions.end(session);
-      if (logout === undefined) throw new Error('nothing is owed');
+      if (logout === undefined) throw new Error('no logout is pending');
       const takes = await Promise.all(Array.from({ length: 20 }, () => logouts.take(logout, MINUTE)));
       expect(takes.filter((before) => before !== undefined)).toEqual([0]);
-      expect(await owed()).toEqual([]);
+      expect(await pending()).toEqual([]);
       world.advance(MINUTE);
-      expect(await owed()).toEqual([logout]);
+      expect(await pending()).toEqual([logout]);
       expect(await logouts.take(logout, MINUTE)).toBe(1);
       await logouts.postpone(logout, HOUR);
       world.advance(MINUTE);
@@ -105,19 +106,19 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       world.advance(HOUR);
       expect(await logouts.take(logout, MINUTE)).toBe(2);
       await logouts.postpone(logout, 0);
-      expect(await owed()).toEqual([logout]);
+      expect(await pending()).toEqual([logout]);
       await logouts.acknowledge(logout);
       await logouts.postpone(logout, 0);
       world.advance(MINUTE);
       expect(await logouts.take(logout, MINUTE)).toBeUndefined();
-      expect(await owed()).toEqual([]);
+      expect(await pending()).toEqual([]);
     });
 
-    it('owes nothing for a grant without a login', async () => {
+    it('has no pending logout for a grant without a login', async () => {
       const session = await signedIn();
       await issue(session, { login: undefined });
       expect(await world.stores.sessions.end(session)).toEqual([]);
-      expect(await owed()).toEqual([]);
+      expect(await pending()).toEqual([]);
     });
 
     it('gives no grant once it has ended, been idle too long, or belongs to another person', async () => {
@@ -135,10 +136,10 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       await refused(all);
       world.advance(HOUR);
       await refused(idle);
-      expect(await owed()).toEqual([]);
+      expect(await pending()).toEqual([]);
     });
 
-    it('owes whatever it gave, in every order of issue and end', async () => {
+    it('has pending logouts for whatever it gave, in every order of issue and end', async () => {
       const { grants, sessions } = world.stores;
       const session = await signedIn();
       const offered = Array.from({ length: 40 }, () => sampleGrant({ login: loginOf(session) }));
@@ -149,11 +150,11 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
         }),
       );
       const given = offered.filter((_, at) => answers[at]?.outcome === 'issued').map(({ grantId }) => grantId);
-      const promised = (await owed()).flatMap(({ grantIds }) => grantIds);
+      const promised = (await pending()).flatMap(({ grantIds }) => grantIds);
       expect([...promised].sort()).toEqual(given.sort());
     });
 
-    it('hands its sid and its logins on to the next of the same person, and nothing is owed', async () => {
+    it('hands its sid and its logins on to the next of the same person, and no logout is pending', async () => {
       const former = await signedIn();
       const grant = await issue(former);
       const session = await succeed(former);
@@ -162,7 +163,7 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       expect(await world.stores.sessions.use(former.sessionId)).toBeUndefined();
       expect(await world.stores.sessions.use(session.sessionId)).toEqual(session);
       expect(await world.stores.sessions.list(session.subject)).toEqual([session]);
-      expect(await owed()).toEqual([]);
+      expect(await pending()).toEqual([]);
       expect(await world.stores.sessions.end(session)).toMatchObject([{ sid: former.sid, grantIds: [grant.grantId] }]);
     });
 
@@ -187,12 +188,12 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       expect((await succeed(idle)).sid).not.toBe(idle.sid);
     });
 
-    it('that was idle too long is over, and what it noted is owed when it is ended by its sid', async () => {
+    it('that was idle too long is over, and the logouts of its logins are pending when it is ended by its sid', async () => {
       const session = await signedIn();
       await issue(session);
       world.advance(HOUR);
       expect(await world.stores.sessions.use(session.sessionId)).toBeUndefined();
-      expect(await owed()).toEqual([]);
+      expect(await pending()).toEqual([]);
       const { subject, sid } = session;
       const ended = await world.stores.sessions.end({ sessionId: sampleSession().sessionId, subject, sid });
       expect(ended).toHaveLength(1);
@@ -204,24 +205,24 @@ export function sessionLoginsContract(name: string, makeStores: MakeStores): voi
       world.advance(HOUR + world.tick);
       await signedIn();
       expect(await world.stores.sessions.end(session)).toEqual([]);
-      expect(await owed()).toEqual([]);
+      expect(await pending()).toEqual([]);
     });
 
-    it('owes the same by the end of all, for each session, and for no other person', async () => {
+    it('has the same pending logouts after the end of all, for each session, and for no other person', async () => {
       const [one, other] = [await signedIn(), await signedIn()];
       const ofBob = await signedIn({ subject: 'usr_bob' });
       for (const session of [one, other, ofBob]) await issue(session);
       await world.stores.sessions.endAll('usr_alice');
-      expect((await owed()).map(({ sid }) => sid).sort()).toEqual([one.sid, other.sid].sort());
+      expect((await pending()).map(({ sid }) => sid).sort()).toEqual([one.sid, other.sid].sort());
       expect(await world.stores.sessions.end(ofBob)).toHaveLength(1);
     });
 
-    it('owes the same by a new credential of its person', async () => {
+    it('has the same pending logouts after a new credential of its person', async () => {
       const { users, sessions } = world.stores;
       const session = await begin(sessions, {}, 'first');
       await issue(session, { authTime: Date.UTC(2100, 0) });
       expect(await users.record('usr_alice', 'second', 'first')).toBe('ended');
-      expect(await owed()).toMatchObject([{ sid: session.sid, clientUid: 'uid-of-shop' }]);
+      expect(await pending()).toMatchObject([{ sid: session.sid, clientUid: 'uid-of-shop' }]);
     });
   });
 }

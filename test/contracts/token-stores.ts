@@ -51,7 +51,7 @@ export function accessTokenStoreContract(name: string, makeStores: MakeStores): 
       expect(await world.stores.accessTokens.read(token.tokenId)).toBeUndefined();
     });
 
-    it('is dead once revoked, alone', async () => {
+    it('is gone once revoked, alone', async () => {
       const [one, other] = [await written(), await written()];
       await world.stores.accessTokens.revoke(one.tokenId);
       await world.stores.accessTokens.revoke(one.tokenId);
@@ -179,9 +179,9 @@ export function watermarkStoreContract(name: string, makeStores: MakeStores): vo
       expect(await grants.issue(sampleGrant(bob), SECRET_HASH, MINUTE, MINUTE)).toMatchObject({ outcome: 'issued' });
     });
 
-    it('that is raised while a grant is issued leaves no living grant of a sign-in before it, in 400 rounds', async () => {
+    it('that is raised while a grant is issued leaves no active grant of a sign-in before it, in 400 rounds', async () => {
       const { watermarks, grants } = world.stores;
-      const alive: unknown[] = [];
+      const active: unknown[] = [];
       const round = async () => {
         const grant = sampleGrant({ authTime: world.now() });
         const [{ outcome }] = await Promise.all([
@@ -190,13 +190,13 @@ export function watermarkStoreContract(name: string, makeStores: MakeStores): vo
         ]);
         const redeemed = outcome === 'issued' ? await grants.redeem(redeemRequest(grant)) : { outcome };
         const raised = await watermarks.read(grant.clientUid, grant.subject);
-        if (redeemed.outcome === 'redeemed' && grant.authTime <= raised) alive.push([outcome, grant.authTime, raised]);
+        if (redeemed.outcome === 'redeemed' && grant.authTime <= raised) active.push([outcome, grant.authTime, raised]);
       };
       for (let rounds = 0; rounds < 400; rounds += 20) {
         await Promise.all(Array.from({ length: 20 }, round));
         world.advance(1);
       }
-      expect(alive).toEqual([]);
+      expect(active).toEqual([]);
     });
 
     it('of a client holds for all its people and for itself, and for no other client', async () => {

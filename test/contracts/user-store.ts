@@ -9,7 +9,7 @@ const ALICE = 'usr_alice';
 const BOB = 'usr_bob';
 const CLIENT = 'uid-of-shop';
 
-/** Runs the contract of the noted users on one implementation. */
+/** Runs the contract of the recorded users on one implementation. */
 export function userStoreContract(name: string, makeStores: MakeStores): void {
   describe(`${name}: a local user`, () => {
     let world: StoreWorld;
@@ -18,7 +18,7 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     });
     afterEach(() => world.dispose());
 
-    /** What a person holds: a session, a grant, a consent, a use. @returns whether each is still alive */
+    /** What a person holds: a session, a grant, a consent, a use. @returns whether each is still active */
     async function holdings(subject: string, credential = 'first') {
       const { sessions, grants, consents, uses } = world.stores;
       const session: Session = await signedIn(sessions, { subject }, credential);
@@ -42,7 +42,7 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     const SIGNED_OUT = { session: false, grant: 'ended', consent: true, use: true };
     const FORGOTTEN = { session: false, grant: 'ended', consent: false, use: false };
 
-    it('is noted at first, which ends nothing', async () => {
+    it('is recorded at first, which ends nothing', async () => {
       const { users } = world.stores;
       const held = await holdings(BOB);
       expect(await users.record(ALICE, 'first')).toBe('recorded');
@@ -71,7 +71,7 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
       expect(await again()).toEqual(UNTOUCHED);
     });
 
-    it('whose code is unredeemed when the credential changes finds it dead', async () => {
+    it('whose code is unredeemed when the credential changes finds it refused', async () => {
       const { users, grants } = world.stores;
       await users.record(ALICE, 'first');
       const grant = await issued(grants, { authTime: world.now() });
@@ -97,7 +97,7 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
       expect(await users.recordAbsence(ALICE)).toBe('unknown');
     });
 
-    it('who is back within an hour with the same credential has lost nothing', async () => {
+    it('who returns within an hour with the same credential has lost nothing', async () => {
       const { users } = world.stores;
       const held = await holdings(ALICE);
       await users.recordAbsence(ALICE);
@@ -112,7 +112,7 @@ export function userStoreContract(name: string, makeStores: MakeStores): void {
     it.each([
       ['within an hour with another credential', 10 * MINUTE, 'second'],
       ['after two hours with the same credential', 2 * USER_ABSENCE, 'first'],
-    ])('who is back %s has lost all, consents too', async (_name, absence, credential) => {
+    ])('who returns %s has lost all, consents too', async (_name, absence, credential) => {
       const { users } = world.stores;
       const held = await holdings(ALICE);
       await users.recordAbsence(ALICE);

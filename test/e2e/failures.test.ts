@@ -108,7 +108,7 @@ it('while Redis hangs, machines get tokens and people are asked to retry later, 
   expect((await traffic.stop()).failures).toEqual([]);
 });
 
-it('while Redis is away, machines get tokens, and people sign in again when another one is there', async () => {
+it('while Redis is unavailable, machines get tokens, and people sign in again when another one is there', async () => {
   const { application, refreshToken } = await somebodySignedIn();
   const traffic = await startTraffic();
   const forward = await PortForward.open(namespace, sharedInstall.service, { port: 80 });

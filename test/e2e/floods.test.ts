@@ -48,7 +48,7 @@ afterAll(() => deleteNamespaces(TENANT, NEIGHBOUR));
 
 const NOTE = { note: 'x'.repeat(250_000) };
 
-/** A megabyte that the CustomResourceDefinition takes and the judge refuses. */
+/** A megabyte that the CustomResourceDefinition accepts and admission refuses. */
 function refusedClient(index: number): KubernetesObject {
   const certificate = 'A'.repeat(8000);
   const keys = Array.from({ length: 16 }, (_, key) => ({
@@ -215,11 +215,11 @@ describe('a tenant', () => {
       }),
     );
     await create(clients);
-    const judged = async () => {
+    const haveVerdicts = async () => {
       const found = await list('oauthclients', TENANT);
       return found.every(({ metadata, status }) => status?.observedGeneration === metadata.generation);
     };
-    await eventually('each of them is judged', judged);
+    await eventually('each of them has a verdict', haveVerdicts);
     const found = await list('oauthclients', TENANT);
     expect(found.length).toBeGreaterThanOrEqual(clients.length);
     const waited = found.map((each) => secondsUntil('Accepted', each));

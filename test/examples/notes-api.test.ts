@@ -115,7 +115,7 @@ describe.each([
 });
 
 describe('the notes API', () => {
-  it('by introspection: a revoked token → 401 within a second or so; an issuer that is away → 503', async () => {
+  it('by introspection: a revoked token → 401 within a second or so; an issuer that is unavailable → 503', async () => {
     const away = await Issuer.start();
     const api = await away.startApi('--introspect');
     const token = await away.token('reader');

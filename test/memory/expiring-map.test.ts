@@ -27,19 +27,19 @@ describe('an expiring map', () => {
     expect(map.size).toBe(1);
   });
 
-  it('refuses a new key when it is full of living entries, and keeps them all', () => {
+  it('refuses a new key when it is full of active entries, and keeps them all', () => {
     const { map, fill } = mapOf(100);
-    fill('living', 100, 2000);
+    fill('active', 100, 2000);
     expect(() => map.set('new', 0, 9000)).toThrow(StoreUnavailableError);
     expect(map.get('new')).toBeUndefined();
-    for (let index = 0; index < 100; index++) expect(map.get(`living ${index}`)).toBe(index);
+    for (let index = 0; index < 100; index++) expect(map.get(`active ${index}`)).toBe(index);
   });
 
   it('changes an entry it holds also when it is full', () => {
     const { map, fill } = mapOf(100);
-    fill('living', 100, 2000);
-    map.set('living 7', 70, 3000);
-    expect([map.get('living 7'), map.expiryOf('living 7')]).toEqual([70, 3000]);
+    fill('active', 100, 2000);
+    map.set('active 7', 70, 3000);
+    expect([map.get('active 7'), map.expiryOf('active 7')]).toEqual([70, 3000]);
   });
 
   it('has room again once entries have expired or were deleted', () => {
@@ -65,7 +65,7 @@ describe('an expiring map', () => {
     expect(map.get('new')).toBe(0);
   });
 
-  it('stays near the number of living entries under a steady stream, far below its capacity', () => {
+  it('stays near the number of active entries under a steady stream, far below its capacity', () => {
     const { map, advance } = mapOf(100_000);
     let largest = 0;
     for (let index = 0; index < 50_000; index++) {

@@ -1,4 +1,4 @@
-// What the memory stores do at their limits: they refuse, they never drop living state, and a refused request consumed nothing.
+// What the memory stores do at their limits: they refuse, they never drop active state, and a refused request consumed nothing.
 
 import { describe, expect, it } from 'vitest';
 import { memoryStores } from '../../src/memory/stores.ts';
@@ -60,7 +60,7 @@ const FILLERS: Readonly<Record<keyof Stores, (world: World, name: string) => Pro
     ),
   logouts: async ({ stores }, name) => {
     const session = await stores.sessions.create(sampleSession({ absoluteLifetime: MINUTE }), undefined);
-    if (session === 'outdated') throw new Error('another credential is noted');
+    if (session === 'outdated') throw new Error('another credential is recorded');
     const login = { sessionId: session.sessionId, sid: session.sid, offline: false, namespace: 'shop' };
     await stores.grants.issue(sampleGrant({ grantId: name, login }), digest(name), MINUTE, MINUTE);
   },

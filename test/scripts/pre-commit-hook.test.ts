@@ -51,7 +51,7 @@ it('refuses a fault, and says where it is', async () => {
   expect(output).toContain('PolicyViolation');
 });
 
-it('judges the folders that its arguments name, with the policies of others', async () => {
+it('checks the folders that its arguments name, with the policies of others', async () => {
   const policy = `apiVersion: grantry.dev/v1alpha1
 kind: ClientPolicy
 metadata: {name: wide}

@@ -162,7 +162,11 @@ function beginnings(facts: KeyFacts): KeyPlan {
     const due = activation(active) + desired.interval - desired.prePublish;
     const isDue = rotatesByItself(desired) && now >= due;
     if (isDue || isRequested || !isDesired(desired, active)) {
-      return withRoom(begin('Published', { desired, keys: unrevoked, now }, undefined), facts, now + desired.prePublish);
+      return withRoom(
+        begin('Published', { desired, keys: unrevoked, now }, undefined),
+        facts,
+        now + desired.prePublish,
+      );
     }
     return { ...NOTHING, requeueAt: rotatesByItself(desired) ? due : undefined };
   }

@@ -219,7 +219,7 @@ it.concurrent.for<[string, string, object]>([
     // A Secret that could not be read is not taken for changed.
     expect(await own.accepts(metadata.uid, secret)).toBe(true);
     await own.patch(path, { rules });
-    await until('the right is back', async () => (await readAs(own)) !== 403);
+    await until('the right is granted again', async () => (await readAs(own)) !== 403);
     await own.poke(team, name);
     await own.whenReady(team, name);
   },

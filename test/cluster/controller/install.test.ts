@@ -127,7 +127,7 @@ describe('an install', () => {
       const path = `/api/v1/namespaces/${installation.namespace}/secrets/${name}`;
       const { body: before } = await cluster.call('PATCH', path, { body: { stringData: values } });
       await cluster.call('DELETE', path);
-      await until('it is back', async () => (await secret(name)).data !== undefined);
+      await until('it is restored', async () => (await secret(name)).data !== undefined);
       const after = await secret(name);
       expect(after.metadata.uid).not.toBe(before.metadata.uid);
       expect([after.data, after.metadata.labels]).toEqual([before.data, before.metadata.labels]);
@@ -154,7 +154,7 @@ describe('an install', () => {
     expect((await secret('grantry-pepper')).code).toBe(404);
     events.length = 0;
     await startSecrets(undefined, standby);
-    await until('it is back', async () => (await secret('grantry-pepper')).data !== undefined);
+    await until('it is restored', async () => (await secret('grantry-pepper')).data !== undefined);
     expect((await secret('grantry-pepper')).data).toEqual(before);
     expect([losses(), errors]).toEqual([[], []]);
     for (const end of others) await end();
@@ -203,7 +203,7 @@ describe('an install', () => {
     };
     await startSecrets([PEPPER_SECRET], watched, leaderOver({ ...UNPLAYED, create }));
     const uid = async () => (await secret('grantry-pepper')).metadata?.uid;
-    await until('it is back', async () => deleted !== undefined && ![undefined, deleted].includes(await uid()));
+    await until('it is restored', async () => deleted !== undefined && ![undefined, deleted].includes(await uid()));
     expect([losses(), errors]).toEqual([[], []]);
   });
 

@@ -19,7 +19,7 @@ beforeAll(async () => {
   team = await cluster.namespace();
 });
 
-/** What the controller reports of a client; undefined while it has not judged this generation. */
+/** What the controller reports of a client; undefined while this generation has no verdict. */
 async function verdictOn(name: string): Promise<object | undefined> {
   const { metadata, status } = await install.client(team, name);
   return status?.observedGeneration === metadata.generation ? status : undefined;
@@ -37,8 +37,8 @@ it.each(Object.entries(FIELDS))(
       return (await cluster.call('POST', path, { body })).status;
     });
     expect(new Set(await Promise.all(made))).toEqual(new Set([201]));
-    const judged = async () => (await Promise.all(names.map(verdictOn))).every((status) => status !== undefined);
-    await until('each of them is judged', judged, VERDICT).catch(() => {});
+    const haveVerdicts = async () => (await Promise.all(names.map(verdictOn))).every((status) => status !== undefined);
+    await until('each of them has a verdict', haveVerdicts, VERDICT).catch(() => {});
     const raw = await Promise.all(names.map(async (name) => [name, await verdictOn(name)] as const));
     expect(raw.filter(([, status]) => status === undefined).map(([name]) => name)).toEqual([]);
     expect(raw.filter(([, status]) => !/^[\x20-\x7e]*$/.test(JSON.stringify(status)))).toEqual([]);

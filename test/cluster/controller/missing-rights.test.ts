@@ -186,7 +186,7 @@ it.each<Row>([
     await until('it is logged', () => warnings().length > 0);
 
     for (const [role, rules] of before) await clients.patch(role, { rules });
-    await until('it is back', () => mayNow(verb, resource, place ?? ''));
+    await until('it is granted again', () => mayNow(verb, resource, place ?? ''));
     await again?.();
     await until('nothing is missing', async () => (await line()) === 'rights: ok', ASKS_AGAIN);
     expect(warnings()).toHaveLength(1);

@@ -186,7 +186,7 @@ describe('the signing keys of an install', () => {
     expect([key.kid, key.privateKey.asymmetricKeyDetails?.modulusLength]).toEqual([made.status.activeKeyId, 2048]);
     expect((await cluster.call('GET', path())).status).toBe(404);
     await cluster.call('DELETE', path('default-rs256'));
-    await until('it is back', async () => (await status('default-rs256')).activeKeyId === key.kid);
+    await until('it is active again', async () => (await status('default-rs256')).activeKeyId === key.kid);
     await cluster.call('DELETE', path('corp'));
     await untilStates('default', 'Active');
   });
@@ -462,7 +462,7 @@ describe('the signing keys of an install', () => {
     await untilStates('default', 'Active');
     const { activeKeyId } = await status();
     await cluster.call('DELETE', path());
-    await until('it is back', async () => (await status()).activeKeyId !== undefined);
+    await until('it is active again', async () => (await status()).activeKeyId !== undefined);
     expect((await status()).activeKeyId).toBe(activeKeyId);
     expect(await secrets()).toHaveLength(1);
   });

@@ -78,9 +78,9 @@ describeRedis('what a replica reports on its admin port', () => {
     await clients.whenReady(team, 'after');
 
     await cluster.call('DELETE', secretPath(install));
-    const isBack = async () =>
+    const isRestored = async () =>
       (await cluster.call('GET', secretPath(install))).body.data?.[CONTROLLER_SECRET.key] === value;
-    await until('it is back with its value', isBack);
+    await until('it is restored with its value', isRestored);
     await clients.apply(team, 'again');
     await clients.whenReady(team, 'again');
   }, 120_000);

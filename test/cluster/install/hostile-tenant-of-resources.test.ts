@@ -106,7 +106,7 @@ describeRedis('a hostile tenant and resources', () => {
     return await cluster.call('POST', path(plural, by), { token: by.token, body });
   }
 
-  /** The reason of a condition once the controller has judged the present generation and every replica serves it. */
+  /** The reason of a condition once the controller has a verdict on the present generation and every replica serves it. */
   async function reasonOf(plural: Plural, name: string, type: string, of: Tenant = tenant): Promise<string> {
     let reason = '';
     await until(

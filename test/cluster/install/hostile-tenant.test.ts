@@ -142,7 +142,7 @@ describeRedis('a hostile tenant', () => {
         const conditions: { type: string; status: string; reason: string; observedGeneration: number }[] =
           body.status?.conditions ?? [];
         const ready = conditions.find(({ type }) => type === 'Ready');
-        // Where the replica takes its time, what is judged by then is said to wait for it.
+        // Where the replica takes its time, the condition is pending until it serves the client.
         if (ready === undefined || ready.status === 'Unknown' || ready.reason === 'Pending') return false;
         reason = ready.reason;
         return ready.observedGeneration === body.metadata.generation;

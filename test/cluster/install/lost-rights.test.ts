@@ -87,7 +87,7 @@ describeRedis('a right that is taken away while all is running', () => {
   }, 180_000);
 });
 
-it('a right to write that a controller lost is named in status, and what waited for it is done once it is back', async () => {
+it('a right to write that a controller lost is named in status, and what waited for it is done once it is granted again', async () => {
   const cluster = sharedCluster();
   const clients = await ClientInstall.make(cluster);
   const team = await cluster.namespace();
@@ -116,7 +116,7 @@ it('a right to write that a controller lost is named in status, and what waited 
   await clients.whenReady(team, 'before');
 
   await clients.patch(role, { rules });
-  await until('it is back', mayWrite);
+  await until('it is granted again', mayWrite);
   // By itself it is tried again every minute.
   await clients.poke(team, 'waiting');
   const { metadata } = await clients.whenReady(team, 'waiting');

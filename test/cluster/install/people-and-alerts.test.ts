@@ -124,14 +124,14 @@ describeRedis('an install with people', () => {
       );
       expect(await server.readiness()).toMatchObject({ status: 200, text: expect.stringMatching(/ at users\[0\]/) });
       expect(await server.metric('grantry_users_last_reload_successful')).toBe(0);
-      // Her hash is another one: until all replicas have noted it, a sign-in is 503.
+      // Her hash is another one: until all replicas have recorded it, a sign-in is 503.
       await until('the other person is let in', () => succeeds(codeFor(server, client.clientId, GRACE)));
       expect(await succeeds(codeFor(server, client.clientId, ADA))).toBe(false);
     }
     await writeUsers([ADA, GRACE]);
     for (const server of servers) {
       await until('the file counts', async () => (await server.readiness()).text.includes('users: ok'));
-      // Of each person there is another hash again, and each is noted by itself.
+      // Of each person there is another hash again, and each is recorded by itself.
       for (const person of [ADA, GRACE]) {
         await until('the person is let in again', () => succeeds(codeFor(server, client.clientId, person)));
       }

@@ -273,7 +273,7 @@ describe('a reflector of a real API server', () => {
 });
 
 describe('a reflector of an API server that dies', () => {
-  it('keeps what it knows, and follows again when it is back', async () => {
+  it('keeps what it knows, and follows again when it recovers', async () => {
     const server = await ApiServer.start(sharedCluster().address.assets);
     const own = new Cluster(server.address);
     const namespace = await own.namespace();

@@ -1,5 +1,5 @@
 // The CRDs against the schemas of admission, asked of a real API server: what one refuses the other refuses, over all
-// examples and over manifests made up from the CRDs. Both accept what only the judge can decide.
+// examples and over manifests made up from the CRDs. Both accept what only admission can decide.
 
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,8 +43,8 @@ const definitions = new Map(
   }),
 );
 
-/** Where the judge finds the fault that a rule of a CRD finds too, by the rule's message. */
-const RULES_OF_THE_JUDGE: Readonly<Record<string, RegExp>> = {
+/** Where admission finds the fault that a rule of a CRD finds too, by the rule's message. */
+const RULES_OF_ADMISSION: Readonly<Record<string, RegExp>> = {
   'defaultAudience is required with more than one audience or resource': /^spec\.defaultAudience$/,
   'defaultAudience is not one of audiences': /^spec\.defaultAudience$/,
   'ids beginning with usr_ are kept for people': /^spec\.clientId$/,
@@ -82,8 +82,8 @@ const RULES_OF_THE_SCHEMAS = [
 /** The bounds on the size of a whole, which no CRD can express. */
 const SIZE_ISSUE = /^is larger than [0-9]+ KiB as JSON$/;
 
-/** Examples that the API server takes: it has one object of a uid only, and leaves names of certificates, accounts and algorithms, and what needs a scope, to the judge. */
-const OF_THE_JUDGE_ALONE = [
+/** Examples that the API server takes: it has one object of a uid only, and leaves names of certificates, accounts and algorithms, and what needs a scope, to admission. */
+const OF_ADMISSION_ALONE = [
   ...['uid-twice.yaml', 'tls-without-a-name.yaml', 'tls-name-with-spaces-between.yaml', 'tls-ip-malformed.yaml'],
   ...['tls-name-of-a-self-signed-certificate.yaml', 'signing-algorithm-symmetric.yaml'],
   ...['groups-without-their-scope.yaml', 'logout-uri-without-openid.yaml'],
@@ -153,7 +153,7 @@ function rulesOf(schema: Schema): readonly { readonly rule: string; readonly mes
 
 const messageOf = (cause: string, messages: readonly string[]) => messages.find((message) => cause.includes(message));
 
-/** Holds the API server's word on a manifest to that of the schema and of the judge; whether it would be taken. */
+/** Holds the API server's word on a manifest to that of the schema and of admission; whether it would be taken. */
 async function expectAgreement(manifest: Manifest, unknownFields: 'refuse' | 'ignore'): Promise<boolean> {
   const causes = await causesOf(manifest, unknownFields === 'refuse' ? 'Strict' : 'Ignore');
   const refusal = causes?.map(({ message }) => message);
@@ -177,10 +177,10 @@ async function expectAgreement(manifest: Manifest, unknownFields: 'refuse' | 'ig
   if (refusal === undefined) return true;
   // Servers read a policy with entries that can match nothing: it was accepted once.
   if (unknownFields === 'ignore' && refusal.every((cause) => cause.includes('can match no'))) return false;
-  // The judge leaves out what is of another class.
-  const judged = { ...manifest, spec: { ...fieldsOf(manifest.spec), className: 'default' } };
-  if (['SigningKey', 'IdentityProvider'].includes(manifest.kind)) Reflect.deleteProperty(judged.spec, 'className');
-  const { clients, keys, policies, resources, providers } = await judge([judged], {
+  // Admission leaves out what is of another class.
+  const admitted = { ...manifest, spec: { ...fieldsOf(manifest.spec), className: 'default' } };
+  if (['SigningKey', 'IdentityProvider'].includes(manifest.kind)) Reflect.deleteProperty(admitted.spec, 'className');
+  const { clients, keys, policies, resources, providers } = await judge([admitted], {
     unknownFields,
     otherSecrets: 'assumed',
   });
@@ -188,10 +188,10 @@ async function expectAgreement(manifest: Manifest, unknownFields: 'refuse' | 'ig
     verdict.faults.map(({ path }) => formatPath(path)),
   );
   for (const cause of refusal) {
-    const rule = messageOf(cause, Object.keys(RULES_OF_THE_JUDGE));
+    const rule = messageOf(cause, Object.keys(RULES_OF_ADMISSION));
     expect(rule, `only the CRD refuses ${shown}`).toBeDefined();
     expect(faults, `only a rule of the CRD refuses ${shown}`).toContainEqual(
-      expect.stringMatching(RULES_OF_THE_JUDGE[rule ?? ''] ?? /^$/),
+      expect.stringMatching(RULES_OF_ADMISSION[rule ?? ''] ?? /^$/),
     );
   }
   return false;
@@ -214,7 +214,7 @@ describe('the examples', () => {
   it.each(examplesIn('invalid'))('$file is refused by both or by neither', async ({ file, reason, manifests }) => {
     const taken: boolean[] = [];
     for (const manifest of manifests) taken.push(await expectAgreement(manifest, 'refuse'));
-    if (reason === 'InvalidManifest' && !OF_THE_JUDGE_ALONE.includes(file)) expect(taken).toContain(false);
+    if (reason === 'InvalidManifest' && !OF_ADMISSION_ALONE.includes(file)) expect(taken).toContain(false);
   });
 });
 
@@ -238,7 +238,7 @@ describe.each(Object.keys(SCHEMAS) as Kind[])('manifests made up as a %s', (kind
   });
 
   it.each(['refuse', 'ignore'] as const)(
-    'are judged alike by the API server and by admission, unknown fields: %s',
+    'are accepted or refused alike by the API server and by admission, unknown fields: %s',
     async (unknownFields) => {
       const samples = fc.sample(manifests, { numRuns: 300, seed: 34 });
       const taken = [];
@@ -255,7 +255,7 @@ describe('the rules of the CRDs', () => {
     const rules = [...definitions.values()].flatMap(({ versions: [version] }) =>
       rulesOf(version.schema.openAPIV3Schema).map(({ message }) => message),
     );
-    const known = [...Object.keys(RULES_OF_THE_JUDGE), ...RULES_OF_THE_SCHEMAS, ...RULES_OF_CHANGE, ...FORMS];
+    const known = [...Object.keys(RULES_OF_ADMISSION), ...RULES_OF_THE_SCHEMAS, ...RULES_OF_CHANGE, ...FORMS];
     expect([...new Set(rules)].sort()).toEqual(known.sort());
   });
 
@@ -287,7 +287,7 @@ describe('the rules of the CRDs', () => {
     await expectAgreement(manifest, 'refuse');
   });
 
-  it.each(['made_up_method', 'client_secret_jwt'])('leave %s, an unknown method, to the judge', async (method) => {
+  it.each(['made_up_method', 'client_secret_jwt'])('leave %s, an unknown method, to admission', async (method) => {
     const auth = { method, clientSecret: {}, privateKeyJwt: {}, tls: {}, serviceAccounts: [{ name: 'a' }] };
     const manifest = {
       apiVersion: 'grantry.dev/v1alpha1',

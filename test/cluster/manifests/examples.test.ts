@@ -16,7 +16,7 @@ import { TokenServers } from '../setup/token-servers.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../../crds/examples');
 const KINDS = ['OAuthClient', 'ProtectedResource', 'IdentityProvider', 'ClientPolicy', 'SigningKey'];
-/** Policies and what clients refer to come first, so that no client is judged without them. */
+/** Policies and what clients refer to come first, so that no client is admitted without them. */
 const ORDER = [
   'Namespace',
   'Secret',

@@ -86,7 +86,7 @@ describeRedis('what kubectl prints', () => {
     for (const [client, reason] of Object.entries(reasons)) {
       // Some would be refused or suspended without the policy, too.
       await until(
-        `${client} is judged by it`,
+        `${client} is validated against it`,
         async () => (await clients.client(team, client)).status?.policy === name,
       );
       await clients.whenCondition(team, client, 'Ready', reason);
@@ -173,7 +173,9 @@ describeRedis('what kubectl prints', () => {
       { NAME: 'notes', RESOURCE: `urn:grantry:ns:${team}:notes`, READY: 'True', REASON: 'Ready' },
     ];
     const all = async () => await printed('protectedresources', '-n', team);
-    await until('both are judged', async () => isDeepStrictEqual(await all(), expected), PATIENCE, 500).catch(() => {});
+    await until('both have a verdict', async () => isDeepStrictEqual(await all(), expected), PATIENCE, 500).catch(
+      () => {},
+    );
     expect(await all()).toEqual(expected);
     expect(await printed('opr', '-n', team, '-o', 'wide')).toMatchObject([
       { DISCOVERY: 'Public' },
@@ -198,7 +200,9 @@ describeRedis('what kubectl prints', () => {
       { NAME: 'github', TYPE: 'GitHub', READY: 'False', REASON: 'OrganizationsMissing' },
     ];
     const all = async () => await printed('identityproviders', '-n', namespace);
-    await until('both are judged', async () => isDeepStrictEqual(await all(), expected), PATIENCE, 500).catch(() => {});
+    await until('both have a verdict', async () => isDeepStrictEqual(await all(), expected), PATIENCE, 500).catch(
+      () => {},
+    );
     expect(await all()).toEqual(expected);
     expect(await printed('idp', '-n', namespace, '-o', 'wide')).toMatchObject([
       { 'CALLBACK-URL': expect.stringMatching(/\/login\/callback\/corp$/) },

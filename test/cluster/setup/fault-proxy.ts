@@ -213,7 +213,7 @@ export class FaultProxy {
       upstream.on('error', reset);
       if (this.#isStalled(seen)) upstream.pause();
     });
-    // The API server is away: so is what stands before it.
+    // The API server is unavailable: so is what stands before it.
     forwarded.on('error', reset);
     response.once('close', () => forwarded.destroy());
     asked.pipe(forwarded);

@@ -92,7 +92,7 @@ describeRedis('people of a provider at two token servers', () => {
   /** Waits until the servers have voided what was issued before, which would void later sign-ins, too. */
   async function loseRedis(): Promise<void> {
     await install.redis('FLUSHALL');
-    await until('the loss is noted', async () => {
+    await until('the loss is repaired', async () => {
       const markers = (await install.redis('KEYS', '*:marker')) as readonly string[];
       return markers.length === 256;
     });
@@ -163,11 +163,11 @@ describeRedis('people of a provider at two token servers', () => {
 
   /** Leaves from the first server and comes back to the second. */
   async function signInByProvider(): Promise<Held> {
-    const left = browserAt(first);
-    const departure = await leave(left);
-    upstream.nonce = departure?.get('nonce') ?? '';
-    const browser = browserAt(second, left);
-    let page = await browser.get(`/login/callback/${PROVIDER}?state=${departure?.get('state')}&code=c`);
+    const start = browserAt(first);
+    const request = await leave(start);
+    upstream.nonce = request?.get('nonce') ?? '';
+    const browser = browserAt(second, start);
+    let page = await browser.get(`/login/callback/${PROVIDER}?state=${request?.get('state')}&code=c`);
     // The redirect that resumes the request, the consent page, its answer.
     for (let step = 0; step < 3 && !page.location?.startsWith(CALLBACK); step += 1) page = await goOn(browser, page);
     const { searchParams } = new URL(page.location ?? '');
@@ -250,7 +250,7 @@ describeRedis('people of a provider at two token servers', () => {
     },
   ];
 
-  describe('a kill switch → nothing holds, at both, and none of it where Redis has lost what was noted since, or all', () => {
+  describe('a kill switch → nothing holds, at both, and none of it where Redis has lost what was recorded since, or all', () => {
     it.for(cases)('$name', async ({ signIn = signInByProvider, strike, isWelcome = false }, context) => {
       const held = await signIn();
       expect(await isActive(second, held)).toBe(true);

@@ -34,7 +34,7 @@ describeRedis('an API whose token server', () => {
   let issuer: TokenServerProcess;
   let audience: string;
   let api: AClient;
-  let living: string;
+  let active: string;
   let revoked: string;
 
   beforeAll(async () => {
@@ -52,9 +52,9 @@ describeRedis('an API whose token server', () => {
     issuer = await install.start({ environment: { GRANTRY_REDIS_URL: redis.url } });
     await issuer.ready();
     const token = async () => (await issuer.token(job)).body.access_token ?? '';
-    [living, revoked] = [await token(), await token()];
+    [active, revoked] = [await token(), await token()];
     await revoke(job, revoked);
-    await until('the API is known', async () => (await outcome(asking(), living)) === 'passes');
+    await until('the API is known', async () => (await outcome(asking(), active)) === 'passes');
     expect(await outcome(asking(), revoked)).toBe(REFUSED);
   });
   afterAll(async () => {
@@ -98,13 +98,13 @@ describeRedis('an API whose token server', () => {
   const says = (line: RegExp) =>
     until(`it says ${line}`, async () => line.test((await issuer.readiness()).text), ASKS_AGAIN);
 
-  /** Asks again and again until the test ends: the outcomes of a living token by keys, and of a revoked one by asking. */
+  /** Asks again and again until the test ends: the outcomes of an active token by keys, and of a revoked one by asking. */
   function watch(knowing: Verifier, asker: Verifier) {
     const seen = { byKeys: new Set<string>(), ofRevoked: new Set<string>() };
     let isOver = false;
     const ask = async () => {
       while (!isOver) {
-        seen.byKeys.add(await outcome(knowing, living));
+        seen.byKeys.add(await outcome(knowing, active));
         seen.ofRevoked.add(await outcome(asker, revoked));
         await sleep(THINKS);
       }
@@ -118,27 +118,27 @@ describeRedis('an API whose token server', () => {
   }
 
   it.each([
-    ['Redis', [REDIS], { living: UNKNOWN, revoked: UNKNOWN }],
-    ['the API server', [API_SERVER], { living: 'passes', revoked: REFUSED }],
-    ['both', [REDIS, API_SERVER], { living: UNKNOWN, revoked: UNKNOWN }],
+    ['Redis', [REDIS], { active: UNKNOWN, revoked: UNKNOWN }],
+    ['the API server', [API_SERVER], { active: 'passes', revoked: REFUSED }],
+    ['both', [REDIS, API_SERVER], { active: UNKNOWN, revoked: UNKNOWN }],
   ])(
     'loses %s → by its keys tokens pass; by asking no revoked one passes at any time, and what is not known is 503',
     async (_, lost, expected) => {
       const [knowing, asker] = [local(), asking()];
       const seen = watch(knowing, asker);
-      expect([await outcome(knowing, living), await outcome(asker, living)]).toEqual(['passes', 'passes']);
+      expect([await outcome(knowing, active), await outcome(asker, active)]).toEqual(['passes', 'passes']);
 
       await Promise.all(lost.map(({ lose }) => lose()));
       for (const { away } of lost) await says(away);
-      expect([await outcome(local(), living), await outcome(knowing, living)]).toEqual(['passes', 'passes']);
+      expect([await outcome(local(), active), await outcome(knowing, active)]).toEqual(['passes', 'passes']);
       for (const each of [asker, asking()]) {
-        expect(await outcome(each, living)).toBe(expected.living);
+        expect(await outcome(each, active)).toBe(expected.active);
         expect(await outcome(each, revoked)).toBe(expected.revoked);
       }
 
       for (const { regain } of lost) await regain();
       for (const { well } of lost) await says(well);
-      await until('it is asked again', async () => (await outcome(asker, living)) === 'passes');
+      await until('it is asked again', async () => (await outcome(asker, active)) === 'passes');
       expect(await outcome(asker, revoked)).toBe(REFUSED);
       expect(seen.byKeys).toEqual(new Set(['passes']));
       expect([...seen.ofRevoked].filter((each) => each !== REFUSED && each !== UNKNOWN)).toEqual([]);

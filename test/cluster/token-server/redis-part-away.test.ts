@@ -1,4 +1,4 @@
-// `grantry server` over a Redis Cluster of which one primary is away when it starts.
+// `grantry server` over a Redis Cluster of which one primary is unavailable when it starts.
 
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
@@ -11,7 +11,7 @@ import { type AClient, type TokenServerProcess, TokenServers } from '../setup/to
 
 const KEYS = new RedisKeys('grantry:');
 
-describeRedis('a token server that starts while a primary of its Redis Cluster is away', () => {
+describeRedis('a token server that starts while a primary of its Redis Cluster is unavailable', () => {
   const cluster = sharedCluster();
   let redis: RedisCluster;
   let install: TokenServers;
@@ -54,7 +54,7 @@ describeRedis('a token server that starts while a primary of its Redis Cluster i
     return status === 200 ? body.active : status;
   }
 
-  it('serves what it can reach, refuses the rest as not checked yet, and serves all once that primary is back', async () => {
+  it('serves what it can reach, refuses the rest as not checked yet, and serves all once that primary recovers', async () => {
     const needed = [ownerOf(KEYS.issuer()), ownerOf(KEYS.clientWatermark(client.uid))];
     const away = [0, 1, 2].find((owner) => !needed.includes(owner)) ?? -1;
     const there = [0, 1, 2].filter((owner) => owner !== away);
@@ -87,7 +87,7 @@ describeRedis('a token server that starts while a primary of its Redis Cluster i
     await until('it says so', async () => /^redis: ok$/m.test((await server.readiness()).text));
   });
 
-  it('knows nothing of any token of a client whose kill switch is away', async () => {
+  it('knows nothing of any token of a client whose kill switch is unavailable', async () => {
     const owner = redis.primaries[ownerOf(KEYS.clientWatermark(client.uid))];
     const server = await start();
     await server.ready();

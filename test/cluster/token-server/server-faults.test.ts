@@ -1,4 +1,4 @@
-// `grantry server` when the API server is away or says no: what it serves on with, and what it says.
+// `grantry server` when the API server is unavailable or says no: what it serves on with, and what it says.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { type AClient, type TokenServerProcess, TokenServers } from '../setup/to
 /** So many at a time ask each replica for each client, and each so long after its last answer, in milliseconds. */
 const CALLERS = 2;
 const THINKS = 20;
-/** How many requests are answered while the API server is away. Hours are in test/cluster-registry/. */
+/** How many requests are answered while the API server is unavailable. Hours are in test/cluster-registry/. */
 const REQUESTS_MEANWHILE = 500;
 
 /** Requests for tokens until `end`; the status of each. */
@@ -54,7 +54,7 @@ describe('a token server whose API server goes away', () => {
     await server.stop();
   });
 
-  it('answers every request meanwhile, and follows again when it is back; one that starts meanwhile waits', async () => {
+  it('answers every request meanwhile, and follows again when it recovers; one that starts meanwhile waits', async () => {
     const tenant = await cluster.namespace();
     const clients = [await install.client(tenant, 'steady'), await install.client(tenant, 'other')];
     const replicas = await install.startReady(2);

@@ -82,7 +82,9 @@ describe('three token servers', () => {
     const older = await issued();
     expect(await areActive(Object.values(older))).toEqual(Array.from({ length: 6 }, () => true));
     await patch(client, { ...person, revokeTokensBefore: new Date().toISOString() });
-    await until('they are dead', async () => (await areActive(Object.values(older))).every((each) => each === false));
+    await until('they are revoked', async () =>
+      (await areActive(Object.values(older))).every((each) => each === false),
+    );
     for (const server of servers) {
       const refused = await refresh(server, client, older.refresh);
       expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
@@ -116,10 +118,10 @@ describe('three token servers', () => {
       expect(await active()).toEqual([true, true, true]);
       const { error, milliseconds } = await timed(async () => {
         await patch(client, { revokeTokensBefore: new Date().toISOString() });
-        await until('it is dead', async () => (await active()).every((each) => each === false));
+        await until('it is revoked', async () => (await active()).every((each) => each === false));
       });
       expect(error).toBeUndefined();
-      // A token of the same second would be dead from the start.
+      // A token of the same second would be revoked from the start.
       await sleep(1000);
       return milliseconds;
     });
@@ -203,7 +205,7 @@ describe('three token servers', () => {
     await cluster.call('DELETE', await cluster.pathOf(policy([])));
   });
 
-  it('judge by the labels that a namespace has now', async () => {
+  it('validate by the labels that a namespace has now', async () => {
     const own = await cluster.namespace({ tier: 'none' });
     await cluster.apply({
       apiVersion: 'grantry.dev/v1alpha1',

@@ -42,7 +42,7 @@ async function statusOf(assertion: string): Promise<number> {
   return await server.accountStatus(`${namespace}.${NAME}`, assertion);
 }
 
-it('when the API server is away → served; signed by its next key → served; by the key before → 401', async () => {
+it('when the API server is unavailable → served; signed by its next key → served; by the key before → 401', async () => {
   const old = await accountToken();
   await until('the account is served', async () => (await statusOf(old)) === 200);
 

@@ -61,7 +61,7 @@ it('of an account that was deleted and created again → 401 for the old and the
   expect(await statusOf(old)).toBe(401);
 });
 
-it('while the API server is away → served by the keys that the replica has read', async () => {
+it('while the API server is unavailable → served by the keys that the replica has read', async () => {
   const proxy = await FaultProxy.start(cluster.address);
   try {
     const beside = await install.start({ url: proxy.url });

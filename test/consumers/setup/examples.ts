@@ -1,4 +1,4 @@
-// `examples/consumers/` as its pages show it: the manifest of a client, by the judge of `grantry check`, the Secret that is
+// `examples/consumers/` as its pages show it: the manifest of a client, admitted as by `grantry check`, the Secret that is
 // written for it, and the configuration of its program, with the addresses of a test in place of those of the examples.
 
 import { readFileSync } from 'node:fs';

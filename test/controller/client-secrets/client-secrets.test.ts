@@ -486,7 +486,7 @@ it.each([
   expect(install.said).not.toContain('SecretLeftAlone');
 });
 
-it('a former name that is given again before the other one is noted as written → each Secret has a value of its own', async () => {
+it('a former name that is given again before the other one is recorded as written → each Secret has a value of its own', async () => {
   await renamed({ secretName: 'other' });
   const verifiers = { namespace: RELEASE, name: verifierSecretName('uid-web') };
   install.onItsWay = () => {

@@ -140,7 +140,7 @@ class Install {
       },
     });
     this.#controller.start();
-    await this.#settle();
+    await this.#flush();
   }
 
   async stop(): Promise<void> {
@@ -165,8 +165,8 @@ class Install {
     return names.map((name) => this.clients.put({ metadata: { namespace: TEAM, name }, spec }).metadata.uid);
   }
 
-  /** The resource `notes` of a namespace is judged. @param owner undefined: it is refused */
-  judged(identifier: string, namespace: string, owner: string | undefined): void {
+  /** The resource `notes` of a namespace has a new verdict. @param owner undefined: it is refused */
+  hasVerdict(identifier: string, namespace: string, owner: string | undefined): void {
     if (owner === undefined) this.owners.delete(identifier);
     else this.owners.set(identifier, owner);
     this.#controller?.grantsChanged([`${namespace}/notes`]);
@@ -186,11 +186,11 @@ class Install {
 
   async pass(milliseconds: number): Promise<void> {
     await vi.advanceTimersByTimeAsync(milliseconds);
-    await this.#settle();
+    await this.#flush();
   }
 
   /** What follows without any time. */
-  async #settle(): Promise<void> {
+  async #flush(): Promise<void> {
     await vi.advanceTimersByTimeAsync(1);
   }
 
@@ -241,11 +241,11 @@ describe('the controller of clients', () => {
     install.clients.put({ metadata: { namespace: TEAM, name: 'web-0' }, spec });
     await install.lead();
     expect(install.said('Accepted')).toBe('PolicyViolation');
-    install.judged(identifier, 'elsewhere', 'elsewhere');
-    install.judged(identifier, TEAM, TEAM);
+    install.hasVerdict(identifier, 'elsewhere', 'elsewhere');
+    install.hasVerdict(identifier, TEAM, TEAM);
     await install.pass(1000);
     expect(install.said('Accepted')).toBe('Accepted');
-    install.judged(identifier, TEAM, undefined);
+    install.hasVerdict(identifier, TEAM, undefined);
     await install.pass(1000);
     expect(install.said('Accepted')).toBe('PolicyViolation');
   });

@@ -13,7 +13,7 @@ const UID = 'uid-1';
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const NONE: Observation = { outcome: 'NoReplicas' };
 
-/** Generation 3, as the judge of the tests has it. */
+/** Generation 3, as `clientDocument` has it. */
 function clientAt(generation = 3): KubernetesObject {
   const metadata = {
     name: 'web',

@@ -65,7 +65,7 @@ it('an install that is upgraded gets a password for redis.dev, keeps it through 
   const before = password();
   expect(before).toMatch(/^[\w-]{43}$/);
   releaseSecrets.delete(name);
-  await until('it is back', () => password() !== undefined);
+  await until('it is restored', () => password() !== undefined);
   expect([password(), reported]).toEqual([before, []]);
   await secrets.stop();
 });

@@ -53,7 +53,7 @@ describe('the cached form of an OAuthClient', () => {
     expect(JSON.stringify(cached.metadata).length).toBeLessThan(1000);
   });
 
-  it('an oversized spec → not kept, judged as it is', () => {
+  it('an oversized spec → not kept, with the same verdict', () => {
     const object = client({ spec: { ...spec, className: 'team', redirectUris: [LONG] } });
     const cached = cachedClient(object);
     expect(JSON.stringify(cached).length).toBeLessThan(1000);

@@ -340,7 +340,7 @@ describe('the reports of replicas', () => {
     expect([news, conditionsOf(reports, 'a')]).toEqual([[], []]);
   });
 
-  it('make both in one hour an Event each, and again of a client that was deleted and is back', async () => {
+  it('make both in one hour an Event each, and again of a client that was deleted and created again', async () => {
     const { told, reports, events, clock } = await world();
     clock.at = START + 60_000;
     const both = ['redirect_uri_mismatch', 'groups_omitted'].flatMap((reason) => denied(clock.at, { reason }));

@@ -377,7 +377,7 @@ describe('whatever happens to a ring', () => {
             const [first] = ring.plan().steps;
             if (first !== undefined) ring.take(first);
           } else ring.wish(happening as Partial<DesiredRing>);
-          // The judge does not accept a ring whose imported key is revoked.
+          // Admission does not accept a ring whose imported key is revoked.
           const { importedKeyId = '', revokedKeyIds } = ring.desired;
           if (revokedKeyIds.includes(importedKeyId)) ring.wish({ mayBegin: false });
           ring.settle();

@@ -83,7 +83,7 @@ describe('the issuer of the cluster', () => {
     expect(await kids('old')).toEqual(['new']);
   });
 
-  it('while the API server is away → used for 24 hours, then 503', async () => {
+  it('while the API server is unavailable → used for 24 hours, then 503', async () => {
     await kids('old');
     fail(0);
     clock.advance(24 * HOUR);

@@ -21,7 +21,7 @@ const SEED = 12;
 
 describe('any history of clients and their Secrets under two controllers', () => {
   it.each<[string, string, fc.Arbitrary<History>, number]>([
-    ['client secrets', 'accepts what can be read, makes one value a rotation, and settles', HISTORY, 300],
+    ['client secrets', 'accepts what can be read, makes one value a rotation, and converges', HISTORY, 300],
     ['client secrets of watches that are behind', 'does so as a leader begins, or an owner changes it', SCENE, 60],
   ])('%s: %s', { timeout: 3_600_000 }, async (name, _, histories, runs) => {
     const property = fc.asyncProperty(fc.nat(), histories, async (seed, history) => {

@@ -21,7 +21,7 @@ import {
 } from './stored-secrets.ts';
 import type { TokenServer } from './token-server.ts';
 
-export interface SettledStateOptions {
+export interface ConvergedStateOptions {
   readonly stored: StoredSecrets;
   readonly ledger: Ledger;
   readonly tokenServer: TokenServer;
@@ -29,8 +29,8 @@ export interface SettledStateOptions {
   readonly now: number;
 }
 
-/** What is not as it must be; none: it has settled. */
-export function unsettled(options: SettledStateOptions): readonly string[] {
+/** What is not as it must be; none: it has converged. */
+export function unconverged(options: ConvergedStateOptions): readonly string[] {
   const { stored, ledger } = options;
   const faults = stored.clients.flatMap((client) => {
     const { name } = client.metadata;
@@ -43,7 +43,7 @@ export function unsettled(options: SettledStateOptions): readonly string[] {
   return faults;
 }
 
-function faultsOf(client: KubernetesObject, options: SettledStateOptions): readonly string[] {
+function faultsOf(client: KubernetesObject, options: ConvergedStateOptions): readonly string[] {
   const { stored, tokenServer, ledger } = options;
   const { metadata, status } = client;
   const { uid, generation } = metadata;
@@ -73,7 +73,7 @@ function faultsOf(client: KubernetesObject, options: SettledStateOptions): reado
 function faultsOfTaken(
   client: KubernetesObject,
   secret: KubernetesObject,
-  { stored, ledger }: SettledStateOptions,
+  { stored, ledger }: ConvergedStateOptions,
 ): readonly string[] {
   if (ledger.isCalm) return ['its Secret is labelled for another client'];
   const isOrphan = labelledName(secret) === client.metadata.name && stored.clientOf(labelledUid(secret)) === undefined;
@@ -87,7 +87,7 @@ function faultsOfTaken(
 /** Its newest secret is where the controller wrote it last, under a name that it does not give any more. A cut ends that too. */
 function isEndedUnderAnotherName(
   client: KubernetesObject,
-  { stored, ledger }: Pick<SettledStateOptions, 'stored' | 'ledger'>,
+  { stored, ledger }: Pick<ConvergedStateOptions, 'stored' | 'ledger'>,
 ): boolean {
   const { uid, name } = client.metadata;
   const [newest] = stored.verifiersOf(uid)?.verifiers ?? [];
@@ -104,7 +104,7 @@ function isToldTaken({ status }: KubernetesObject): boolean {
 }
 
 /** The Secrets of a client under other names whose value is not accepted any more. */
-function leftOver({ stored, ledger, now }: SettledStateOptions): readonly string[] {
+function leftOver({ stored, ledger, now }: ConvergedStateOptions): readonly string[] {
   return stored.secrets.flatMap((secret) => {
     const { name, ownerReferences = [] } = secret.metadata;
     const client = stored.clientOf(labelledUid(secret));

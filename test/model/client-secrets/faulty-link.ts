@@ -70,7 +70,7 @@ export class FaultyLink implements Link {
     this.#options = options;
   }
 
-  /** The process is dead: it sends and hears nothing any more. */
+  /** The process is killed: it sends and receives nothing any more. */
   cut(): void {
     this.#isDown = true;
   }
@@ -136,19 +136,19 @@ export class FaultyLink implements Link {
     const sending = { sender, term: this.term, call, sentAt: this.#now };
     onSend(sending);
     const fate = this.#fateOf(call);
-    const settle = (answer: () => void) => {
+    const answerLater = (answer: () => void) => {
       if (fate.answer.lost || this.#isDown) return;
-      const hear = () => {
+      const receive = () => {
         if (!this.#isDown && this.#now >= this.#partition.until) answer();
       };
-      time.after(fate.answer.held + this.#hop(call), hear, this);
+      time.after(fate.answer.held + this.#hop(call), receive, this);
     };
     const arrive = () => {
       try {
         const answer = serve(sending, perform);
-        settle(() => resolve(answer));
+        answerLater(() => resolve(answer));
       } catch (error) {
-        settle(() => reject(error));
+        answerLater(() => reject(error));
       }
     };
     const parted = Math.max(0, this.#partition.until - this.#now);
@@ -175,11 +175,11 @@ export class FaultyLink implements Link {
     this.#frames.set(stream, frames);
     frames.push(frame);
     // The oldest one: two timers of one moment may fire in any order, and a connection keeps it.
-    const hear = () => {
+    const receive = () => {
       const next = frames.shift();
       if (!this.#isDown && next !== undefined) stream.push(next);
     };
-    time.after(at - this.#now, hear, this);
+    time.after(at - this.#now, receive, this);
   }
 
   /** What befalls a call: what the first fate says that is about its kind. */

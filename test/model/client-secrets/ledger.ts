@@ -7,7 +7,7 @@
 // - There is one value for each rotation, a leader makes one secret for it at most, and no other party makes it.
 // - What stands under the key of the owner's Secret is accepted, by each replica before it can be read where it replaces
 //   another value, and until its grace is over or it is cut. This holds at each moment as long as no other party disturbs a
-//   Secret. What another party did is made good in the end: settled-state.ts.
+//   Secret. What another party did is repaired in the end: converged-state.ts.
 
 import { readVerifierSecret } from '../../../src/admission/client-secrets/client-verifier.ts';
 import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';

@@ -15,23 +15,23 @@ import { MemoryApi } from '../api-server/memory-api.ts';
 import { ApiRefusal, MemoryApiServer, type StoredChange } from '../api-server/memory-api-server.ts';
 import { VirtualTime } from '../virtual-time.ts';
 import { ControllerProcess } from './controller-process.ts';
+import { unconverged } from './converged-state.ts';
 import { FaultyLink, type Sending } from './faulty-link.ts';
 import { INSTALL } from './install.ts';
 import { Ledger } from './ledger.ts';
-import { unsettled } from './settled-state.ts';
 import { StoredSecrets, TEAM, valueIn } from './stored-secrets.ts';
 import { TokenServer } from './token-server.ts';
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 /** Until a leader is elected and knows all there is. */
 const STARTS = 3000;
-/** How long a dead controller stays away. */
+/** How long a killed controller stays away. */
 const RESTARTS = 1500;
 const COLLECTS = 700;
-/** Nothing is written for so long: it has settled. */
+/** Nothing is written for so long: it has converged. */
 const QUIET = 5000;
 /** What is refused or contested is tried again after ten minutes at most, doubled by what came before. */
-const SETTLES = 45 * 60_000;
+const CONVERGES = 45 * 60_000;
 
 export interface WorldOptions {
   /** Chooses delays and secrets. */
@@ -81,7 +81,7 @@ export class World {
   }
 
   /**
-   * Lets something happen to a new world, and waits until it has settled.
+   * Lets something happen to a new world, and waits until it has converged.
    * @param options.trace called with each change of a Secret, client or Lease
    * @returns what broke a promise; none: nothing did
    */
@@ -91,7 +91,7 @@ export class World {
     try {
       await world.#start();
       await happen(world);
-      return world.ledger.faults.length > 0 ? world.ledger.faults : await world.#settle();
+      return world.ledger.faults.length > 0 ? world.ledger.faults : await world.#converge();
     } finally {
       await world.#end();
     }
@@ -165,13 +165,13 @@ export class World {
     await this.time.pass(STARTS);
   }
 
-  async #settle(): Promise<readonly string[]> {
+  async #converge(): Promise<readonly string[]> {
     for (const link of this.#links) link.heal();
     const { time, stored, ledger, tokenServer } = this;
-    const end = time.now() + SETTLES;
+    const end = time.now() + CONVERGES;
     for (;;) {
       await time.pass(QUIET);
-      const faults = [...ledger.faults, ...unsettled({ stored, ledger, tokenServer, now: time.now() })];
+      const faults = [...ledger.faults, ...unconverged({ stored, ledger, tokenServer, now: time.now() })];
       const isQuiet = time.now() - ledger.lastWrite >= QUIET;
       if (ledger.faults.length > 0 || (faults.length === 0 && isQuiet)) return faults;
       if (time.now() > end) return faults.length > 0 ? faults : ['Secrets are written again and again'];

@@ -528,7 +528,7 @@ describe('a code', () => {
     expect(await stores.grants.read(codes[0] ?? '')).toBeUndefined();
   });
 
-  it('beyond the logins that a session notes → one audit line for the grant that ended, of whatever client', async () => {
+  it('beyond the logins that a session records → one audit line for the grant that ended, of whatever client', async () => {
     const { endpoint, events, stores } = anEndpoint();
     const { sessionId, sid, authTime } = await signedIn(stores.sessions, { subject: person.subject });
     const visit = (clientId: string) => {

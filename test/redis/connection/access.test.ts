@@ -237,7 +237,7 @@ describeRedis('a user and a password in files', () => {
         message: expect.stringMatching(/^GRANTRY_REDIS_USERNAME_FILE: .* empty/),
       });
       await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      await until('the former user is back', () => isServed(state));
+      await until('the former user is restored', () => isServed(state));
     } finally {
       await state.close();
     }

@@ -121,7 +121,7 @@ describeRedis('a connection to one Redis server', () => {
     });
   });
 
-  it('refuses in time while the server is dead and answers within a second once it is back', async () => {
+  it('refuses in time while the server is unavailable and answers within a second once it recovers', async () => {
     const connection = await connect(server);
     await expectWithin(1000, async () => {
       await server.kill();
@@ -250,7 +250,7 @@ describeRedis('a connection to a primary that Sentinels watch', () => {
     await until('the replica has caught up', () => isAcknowledged(connection, '{s000}:x'));
   });
 
-  it('follows a fail-over after the primary fell silent, and a dead Sentinel does not matter', async () => {
+  it('follows a fail-over after the primary fell silent, and an unavailable Sentinel does not matter', async () => {
     const connection = await connect(redis);
     const before = await redis.primary();
     await redis.setPatience(SHORT);
@@ -387,7 +387,7 @@ describeRedis('a connection to a Cluster', () => {
     expect(connection.isUp).toBe(true);
   });
 
-  it('follows a fail-over, and takes the other primaries for as good as ever while one is dead', async () => {
+  it('follows a fail-over, and uses the other primaries as before while one is unavailable', async () => {
     const connection = await connect(cluster);
     await cluster.setPatience(SHORT);
     await cluster.primaries[0].kill();

@@ -126,7 +126,7 @@ describeRedis('the watch over the shards of one server', () => {
     expect(events).toEqual([{ kind: 'found_empty', shards: 80, isFirstCheck: false }]);
   });
 
-  it('notices within two seconds that Redis was emptied: everything made until then is dead', async () => {
+  it('notices within two seconds that Redis was emptied: everything made until then is revoked', async () => {
     const replica = await startReplica(server);
     await expectWithin(2000, async () => {
       const before = losses(replica).length;
@@ -168,18 +168,19 @@ describeRedis('the watch over the shards of one server', () => {
       await replica.watch.check();
       await server.command('DEL', lost);
     });
-    const isBack = () => until('the watermark is back', async () => (await server.command('GET', lost)) === '123');
+    const isRestored = () =>
+      until('the watermark is restored', async () => (await server.command('GET', lost)) === '123');
 
     it('when another server has taken over without a broken connection', async () => {
       await server.command('DEBUG', 'CHANGE-REPL-ID');
-      await isBack();
+      await isRestored();
       // It is reported once all of them are applied again.
       await until('it is reported', () => replica.events.some(({ kind }) => kind === 'reasserted'));
     });
 
     it('after a reconnect', async () => {
       await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      await isBack();
+      await isRestored();
     });
   });
 });

@@ -29,7 +29,7 @@ const FLOOD = 10_100;
 /** Something that can be revoked. */
 interface Revocable {
   revoke(): Promise<void>;
-  isAlive(): Promise<boolean>;
+  isActive(): Promise<boolean>;
 }
 
 describeRedis('what was revoked and a fail-over has lost', () => {
@@ -48,7 +48,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     await redis.stores.grants.redeem(redeemRequest(await issued(redis.stores.grants), { accessToken }));
     return {
       revoke: () => redis.stores.accessTokens.revoke(tokenId),
-      isAlive: async () => (await redis.stores.accessTokens.read(tokenId)) !== undefined,
+      isActive: async () => (await redis.stores.accessTokens.read(tokenId)) !== undefined,
     };
   }
 
@@ -57,7 +57,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
       const { grantId } = await redeemed(redis.stores.grants);
       return {
         revoke: () => redis.stores.grants.revoke(grantId),
-        isAlive: async () => (await redis.stores.grants.read(grantId))?.revoked === false,
+        isActive: async () => (await redis.stores.grants.read(grantId))?.revoked === false,
       };
     },
     'an opaque access token': opaqueToken,
@@ -65,46 +65,49 @@ describeRedis('what was revoked and a fail-over has lost', () => {
       const jti = uniqueId();
       return {
         revoke: () => redis.stores.revokedTokens.mark(jti, seconds() + LIFETIME_SECONDS),
-        isAlive: async () => !(await redis.stores.revokedTokens.has(jti)),
+        isActive: async () => !(await redis.stores.revokedTokens.has(jti)),
       };
     },
   };
 
   /** Revokes it, which the server forgets, and has a replica of grantry meet the server. */
-  async function revokedAnew({ revoke, isAlive }: Revocable, revoking: () => Promise<void> = revoke): Promise<void> {
+  async function revokedAndLost(
+    { revoke, isActive }: Revocable,
+    revoking: () => Promise<void> = revoke,
+  ): Promise<void> {
     await losing(redis, async () => {
       await revoking();
-      expect(await isAlive()).toBe(false);
+      expect(await isActive()).toBe(false);
     });
-    expect(await isAlive()).toBe(true);
+    expect(await isActive()).toBe(true);
     await redis.connection.replayRevocations('all');
   }
 
-  it.each(Object.entries(REVOCABLES))('is dead again, alone: %s', async (_name, made) => {
+  it.each(Object.entries(REVOCABLES))('is revoked again, alone: %s', async (_name, made) => {
     const [revoked, other] = [await made(), await made()];
-    await revokedAnew(revoked);
-    expect(await revoked.isAlive()).toBe(false);
-    expect(await other.isAlive()).toBe(true);
+    await revokedAndLost(revoked);
+    expect(await revoked.isActive()).toBe(false);
+    expect(await other.isActive()).toBe(true);
   });
 
-  it('is dead again however many opaque tokens that never were are revoked after it', async () => {
+  it('is revoked again however many opaque tokens that never were are revoked after it', async () => {
     const token = await opaqueToken();
-    await revokedAnew(token, async () => {
+    await revokedAndLost(token, async () => {
       await token.revoke();
       for (let sent = 0; sent < FLOOD; sent += 100) {
         await Promise.all(Array.from({ length: 100 }, () => redis.stores.accessTokens.revoke(newTokenId())));
       }
     });
-    expect(await token.isAlive()).toBe(false);
+    expect(await token.isActive()).toBe(false);
   });
 
-  it('is dead again also where the server that was asked did not have it: an opaque access token', async () => {
+  it('is revoked again also where the server that was asked did not have it: an opaque access token', async () => {
     const token = await opaqueToken();
-    await revokedAnew(token, async () => {
+    await revokedAndLost(token, async () => {
       await redis.server.command('FLUSHALL');
       await token.revoke();
     });
-    expect(await token.isAlive()).toBe(false);
+    expect(await token.isActive()).toBe(false);
   });
 
   it('is ended again: one session, and all of a person', async () => {
@@ -120,7 +123,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     expect(await redis.stores.sessions.use(bystander)).toBeDefined();
   });
 
-  it('owes again what its end owed: one session, all of a person, and those of a user who changed', async () => {
+  it('has its pending logouts again: one session, all of a person, and those of a user who changed', async () => {
     const { sessions, grants, logouts, users } = redis.stores;
     await users.record('usr_frank', 'first');
     const people = ['usr_alice', 'usr_erin', 'usr_frank'] as const;
@@ -131,7 +134,7 @@ describeRedis('what was revoked and a fail-over has lost', () => {
       const login = { sessionId: session.sessionId, sid: session.sid, offline: false, namespace: 'shop' };
       await grants.issue(sampleGrant({ subject, login }), SECRET_HASH, CODE_LIFETIME, RETENTION);
     }
-    const owed = async () => {
+    const pending = async () => {
       const lists = await Promise.all(people.map((subject) => logouts.list(shardOfPerson(subject))));
       return lists.flat().map(({ sid }) => sid);
     };
@@ -139,24 +142,24 @@ describeRedis('what was revoked and a fail-over has lost', () => {
       await sessions.end(begun[0] as Session);
       await sessions.endAll('usr_erin');
       expect(await users.record('usr_frank', 'second', 'first')).toBe('ended');
-      expect(await owed()).toHaveLength(3);
+      expect(await pending()).toHaveLength(3);
     });
-    expect(await owed()).toEqual([]);
+    expect(await pending()).toEqual([]);
     await redis.connection.replayRevocations('all');
-    expect(await owed()).toEqual(begun.map(({ sid }) => sid));
+    expect(await pending()).toEqual(begun.map(({ sid }) => sid));
   });
 
-  it('owes nothing for a session with a later login, whether it is new or continues the one of before', async () => {
+  it('has no pending logout of a session with a later login, whether it is new or continues the one of before', async () => {
     const { sessions, grants, logouts, users } = redis.stores;
     const [continuing, starting] = ['usr_gina', 'usr_hugo'];
-    /** Issues a code, which is noted. */
+    /** Issues a code, which is recorded. */
     const visit = async ({ subject, sessionId, sid }: Session) => {
       const login = { sessionId, sid, offline: false, namespace: 'shop' };
       const grant = sampleGrant({ subject, login });
       expect(await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION)).toMatchObject({ outcome: 'issued' });
       return grant.grantId;
     };
-    const owed = async (subject: string) => {
+    const pending = async (subject: string) => {
       return (await logouts.list(shardOfPerson(subject))).filter((each) => each.subject === subject);
     };
     const before = new Map<string, Session>();
@@ -171,22 +174,22 @@ describeRedis('what was revoked and a fail-over has lost', () => {
     });
     // On a server that knows nothing of the end.
     const next = await sessions.create(sampleSession({ subject: continuing }), undefined, before.get(continuing));
-    if (next === 'outdated') throw new Error('another credential is noted');
+    if (next === 'outdated') throw new Error('another credential is recorded');
     expect(next.sid).toBe(before.get(continuing)?.sid);
     await visit(next);
     const fresh = await begin(sessions, { subject: starting });
     await visit(fresh);
     await redis.connection.replayRevocations('all');
-    expect(await owed(continuing)).toEqual([]);
-    expect((await owed(starting)).map(({ sid }) => sid)).toEqual([before.get(starting)?.sid]);
+    expect(await pending(continuing)).toEqual([]);
+    expect((await pending(starting)).map(({ sid }) => sid)).toEqual([before.get(starting)?.sid]);
     for (const session of [next, fresh]) {
       expect(await sessions.use(session.sessionId)).toBeDefined();
-      // What it has noted is still there.
+      // What it has recorded is still there.
       expect((await sessions.end(session)).map(({ sid }) => sid)).toEqual([session.sid]);
     }
   });
 
-  it('is ended again with consents of before, and what was noted is not touched: a person who is back as another', async () => {
+  it('is ended again with consents of before, and what was recorded is not touched: a person who returns as another', async () => {
     const { users, consents, sessions } = redis.stores;
     const give = (clientUid: string) =>
       consents.give('usr_dan', clientUid, new Map([['https://api.example', ['read']]]), 3_600_000);

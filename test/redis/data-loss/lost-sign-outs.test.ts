@@ -1,5 +1,5 @@
 // A session ends, and another server takes over that knows nothing of it: before a client was notified, and after. The replica
-// of grantry that ended it remembers the end; any replica settles what is owed then.
+// of grantry that ended it remembers the end; any replica then processes the pending logouts.
 
 import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
@@ -87,8 +87,8 @@ async function visit({ sessions, grants }: Stores) {
   return { session, family: await familyOf(false), offline: await familyOf(true) };
 }
 
-/** Settles what is owed, as any replica of grantry does, and answers the sessions whose end was notified. */
-async function settled(stores: Stores): Promise<readonly string[]> {
+/** Processes the pending logouts, as any replica of grantry does, and answers the sessions whose end was notified. */
+async function processed(stores: Stores): Promise<readonly string[]> {
   const notified: string[] = [];
   const logouts = new SessionLogouts({
     stores,
@@ -104,9 +104,9 @@ async function settled(stores: Stores): Promise<readonly string[]> {
     log: pino({ level: 'silent' }),
   });
   await logouts.sweep();
-  await until('nothing is owed', async () => {
-    const owed = await Promise.all(SHARDS.map((shard) => stores.logouts.list(shard)));
-    return owed.flat().length === 0;
+  await until('no logout is pending', async () => {
+    const pending = await Promise.all(SHARDS.map((shard) => stores.logouts.list(shard)));
+    return pending.flat().length === 0;
   });
   await logouts.stop();
   return notified;
@@ -126,10 +126,10 @@ for (const [name, start] of Object.entries(GROUNDS)) {
       const [before, after, other] = [await visit(stores), await visit(stores), await visit(stores)];
       await ground.lose(async () => {
         await sessions.end(before.session);
-        const [owed] = await sessions.end(after.session);
-        if (owed === undefined) throw new Error('nothing is owed');
-        for (const grantId of owed.grantIds) await grants.revoke(grantId);
-        await logouts.acknowledge(owed);
+        const [pending] = await sessions.end(after.session);
+        if (pending === undefined) throw new Error('no logout is pending');
+        for (const grantId of pending.grantIds) await grants.revoke(grantId);
+        await logouts.acknowledge(pending);
       });
       await until('the new server answers', () => succeeds(sessions.list('usr_alice')), 30_000);
       expect(await sessions.use(before.session.sessionId)).toBeDefined();
@@ -137,7 +137,7 @@ for (const [name, start] of Object.entries(GROUNDS)) {
         return (await connection.replayRevocations('all')).errors.length === 0;
       });
       const sids = [before, after].map(({ session }) => session.sid);
-      expect([...(await settled(stores))].sort()).toEqual(sids.sort());
+      expect([...(await processed(stores))].sort()).toEqual(sids.sort());
       const outcomes = async ({ family, offline }: Awaited<ReturnType<typeof visit>>) => {
         const answers = [family, offline].map((grant) => grants.rotate(rotateRequest(grant, 0)));
         return (await Promise.all(answers)).map(({ outcome }) => outcome);

@@ -50,7 +50,7 @@ describeRedis('what a fail-over has lost', () => {
   };
 
   it.each<[string, () => Promise<Misuse>]>(Object.entries(MISUSES))(
-    'is dead again, and its alert waits again, once: %s',
+    'is revoked again, and its alert waits again, once: %s',
     async (_name, ready) => {
       const { grantId, misuse } = await ready();
       const answer = await losing(redis, misuse);

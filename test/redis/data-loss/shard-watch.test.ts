@@ -1,4 +1,4 @@
-// What the watch over the shards makes of a Redis of which a part is away, empty or old.
+// What the watch over the shards makes of a Redis of which a part is unavailable, empty or old.
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailableError } from '../../../src/oauth/ports/error.ts';
@@ -98,7 +98,7 @@ describeRedis('the heartbeat of the shards', () => {
     await until('it is renewed', async () => Math.min(...(await heartbeats(server))) > before);
   });
 
-  it('detects a Redis that came back from an old file: everything made until then is dead', async () => {
+  it('detects a Redis that came back from an old file: everything made until then is revoked', async () => {
     const server = await oneServer();
     const { watch, pass, now, losses } = await watched(server);
     await server.command('SAVE');
@@ -370,7 +370,7 @@ describeRedis('the watch over the shards, where the clock of its process', () =>
 
 describeRedis('the watch over the shards of a Cluster', () => {
   const shardsOf = (owner: number) => SHARDS.filter((shard) => ownerOf(keys.marker(shard)) === owner);
-  const [DEAD, EMPTIED, WHOLE] = [shardsOf(0), shardsOf(1), shardsOf(2)];
+  const [LOST, EMPTIED, WHOLE] = [shardsOf(0), shardsOf(1), shardsOf(2)];
 
   async function aCluster(): Promise<RedisCluster> {
     const cluster = await startCluster();
@@ -378,13 +378,13 @@ describeRedis('the watch over the shards of a Cluster', () => {
     return cluster;
   }
 
-  it('raises the watermark and restores the markers of an emptied primary while another one is dead', async () => {
+  it('raises the watermark and restores the markers of an emptied primary while another one is unavailable', async () => {
     const cluster = await aCluster();
-    const [dead, emptied, whole] = cluster.primaries;
+    const [lost, emptied, whole] = cluster.primaries;
     const { watch, watermarks, losses } = watchOver(await connected(cluster));
     await watch.start();
     await watermarks.raise({ kind: 'user', subject: 'usr_alice' }, 123);
-    await dead.kill();
+    await lost.kill();
     const flushed = Date.now();
     await emptied.command('FLUSHALL');
     await until('it is reported', () => losses() === 2);
@@ -395,8 +395,8 @@ describeRedis('the watch over the shards of a Cluster', () => {
     const raisedTo = await lowestWatermark(whole, WHOLE);
     await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(await lowestWatermark(whole, WHOLE)).toBe(raisedTo);
-    await dead.start();
-    await until('it is raised there too', async () => (await lowestWatermark(dead, DEAD).catch(() => 0)) >= raisedTo);
+    await lost.start();
+    await until('it is raised there too', async () => (await lowestWatermark(lost, LOST).catch(() => 0)) >= raisedTo);
   });
 
   it('takes nothing for lost that another replica is about to begin', async () => {
@@ -427,20 +427,20 @@ describeRedis('the watch over the shards of a Cluster', () => {
     expect([first.losses(), second.losses()]).toEqual([1, 0]);
   });
 
-  it('applies the revocations again that it can, and the others once their primary is back', async () => {
+  it('applies the revocations again that it can, and the others once their primary recovers', async () => {
     const cluster = await aCluster();
-    const [dead] = cluster.primaries;
+    const [lost] = cluster.primaries;
     const connection = await connected(cluster);
     const all = SHARDS.map((shard) => `{s${shard}}:test`);
     for (const key of all) connection.recordForReplay({ script: WRITE, keys: [key] });
-    await dead.kill();
+    await lost.kill();
     const first = await connection.replayRevocations('all');
     expect(first.applied).toBe(EMPTIED.length + WHOLE.length);
-    expect(first.errors).toHaveLength(DEAD.length);
-    await dead.start();
+    expect(first.errors).toHaveLength(LOST.length);
+    await lost.start();
     await connection.ready(10_000);
     await until('the rest is applied', async () => (await connection.replayRevocations('pending')).errors.length === 0);
-    expect(await dead.command('DBSIZE')).toBe(DEAD.length);
+    expect(await lost.command('DBSIZE')).toBe(LOST.length);
     expect(await connection.replayRevocations('pending')).toEqual({ applied: 0, errors: [] });
   });
 

@@ -49,7 +49,7 @@ const isWritable = async (connection: RedisConnection) => (await refusal(connect
 const hasTooFew = async (connection: RedisConnection) => (await refusal(connection)) === 'too_few_replicas';
 
 describeRedis('a primary that has too few replicas to write', () => {
-  it('answers what reads all the while, heartbeats that it refuses being due, and writes once they are back', async () => {
+  it('answers what reads all the while, heartbeats that it refuses being due, and writes once they recover', async () => {
     const redis = await stopping(startReplicated());
     const [primary, ...replicas] = redis.servers;
     let offset = 0;

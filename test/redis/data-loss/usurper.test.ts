@@ -138,7 +138,7 @@ describeRedis('an empty server that is taken for the primary for a while', () =>
     }
   });
 
-  it('is emptied itself, being the true one: everything made until then is dead', async () => {
+  it('is emptied itself, being the true one: everything made until then is revoked', async () => {
     const watched = watchOver(connection);
     await begun(watched);
     const { grants } = watched;

@@ -190,7 +190,7 @@ export function alertContract(name: string, makeWorld: () => Promise<RedisWorld>
       expect([await alertsIn(), await alertsIn(SHARD, 'webhook')]).toEqual([[], []]);
     });
 
-    it('is gone once it is settled, and leaves nothing behind', async () => {
+    it('is gone once it is acknowledged, and leaves nothing behind', async () => {
       const place = placeOfAlert((await raised()).id);
       await outbox.raised.take(place, MINUTE);
       expect([await outbox.raised.acknowledge(place), await outbox.raised.acknowledge(place)]).toEqual([true, false]);

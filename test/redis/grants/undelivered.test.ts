@@ -199,7 +199,7 @@ describeRedis('a refresh whose answer was not delivered', () => {
     expect(await refresh(0)).toEqual({ outcome: 'gone' });
   });
 
-  it('leaves a family that was ended dead, and nothing behind of one that is not there', async () => {
+  it('leaves a revoked family revoked, and nothing behind of one that is not there', async () => {
     const known = await givenUp('the answer is lost', 0);
     await grants.revoke(grant.grantId);
     await known();

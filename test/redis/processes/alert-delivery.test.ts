@@ -438,7 +438,7 @@ describeRedis('the delivery of alerts', () => {
     expect([...raising.audits(), ...other.audits()]).toEqual(['refresh_token.reuse_detected']);
   });
 
-  it('leaves what is there when Redis is back to the replicas that raised it, as if it were fresh', async () => {
+  it('leaves what is there when Redis recovers to the replicas that raised it, as if it were fresh', async () => {
     const pace = { ...QUIET, leftBehind: 60_000 };
     const sweeping = aReplica({ pace }).start();
     const id = await reuse();

@@ -120,7 +120,7 @@ describeRedis('whatever happens to Redis, two replicas of grantry', () => {
 
   it('said so while they could not reach it', () => {
     for (const seen of ['refresh unavailable', 'introspect unavailable']) expect(answers).toContain(seen);
-    // A Cluster is never away as a whole.
+    // A Cluster is never unavailable as a whole.
     expect(askedBlindly).toContain('cluster');
   });
 });

@@ -37,7 +37,7 @@ describeRedis('three replicas on one Redis', () => {
   }
 
   /** What one replica says at last. */
-  async function settled(replica: Replica, client: ClientName, path: string, form: Readonly<Record<string, string>>) {
+  async function answered(replica: Replica, client: ClientName, path: string, form: Readonly<Record<string, string>>) {
     let answer = await replica.post(client, path, form);
     await until('it is no longer 503', async () => {
       if (answer.status === 503) answer = await replica.post(client, path, form);
@@ -50,7 +50,7 @@ describeRedis('three replicas on one Redis', () => {
   function atOnce(times: number, client: ClientName, form: Readonly<Record<string, string>>): Promise<ClientAnswer[]> {
     const { all } = replicas;
     const replicaOf = (index: number) => all[index % all.length] as Replica;
-    return Promise.all(Array.from({ length: times }, (_, index) => settled(replicaOf(index), client, '/token', form)));
+    return Promise.all(Array.from({ length: times }, (_, index) => answered(replicaOf(index), client, '/token', form)));
   }
 
   /**
@@ -85,20 +85,20 @@ describeRedis('three replicas on one Redis', () => {
     return count();
   }
 
-  async function expectDeadEverywhere(client: ClientName, { access_token, refresh_token }: ClientAnswer['body']) {
+  async function expectRevokedEverywhere(client: ClientName, { access_token, refresh_token }: ClientAnswer['body']) {
     for (const replica of replicas.all) {
       for (const token of [access_token, refresh_token]) {
-        const introspected = await settled(replica, client, '/introspect', { token: String(token) });
+        const introspected = await answered(replica, client, '/introspect', { token: String(token) });
         expect(introspected).toEqual({ status: 200, body: { active: false } });
       }
-      expect(await settled(replica, client, '/token', refreshing(refresh_token))).toMatchObject(INVALID_GRANT);
+      expect(await answered(replica, client, '/token', refreshing(refresh_token))).toMatchObject(INVALID_GRANT);
     }
   }
 
   for (const client of ['jwt', 'opaque'] as const) {
-    it(`give one of 400 redemptions tokens, which are dead afterwards, and raise one alert: ${client}`, async () => {
+    it(`give one of 400 redemptions tokens, which are revoked afterwards, and raise one alert: ${client}`, async () => {
       const won = await winnerOf(400, client, async () => redemption(await codeOf(client, 1)));
-      await expectDeadEverywhere(client, won);
+      await expectRevokedEverywhere(client, won);
       expect(await alertsOf('authorization_code.replayed', won)).toBe(1);
     });
   }
@@ -110,14 +110,14 @@ describeRedis('three replicas on one Redis', () => {
     const successors = new Set(answers.map(({ body }) => body.refresh_token));
     expect(successors.size).toBe(1);
     for (const replica of replicas.all) {
-      const again = await settled(replica, 'longgrace', '/token', refreshing([...successors][0]));
+      const again = await answered(replica, 'longgrace', '/token', refreshing([...successors][0]));
       expect(again.status).toBe(200);
     }
   });
 
   it('let one of 200 refreshes win where there is no grace, and kill what it won with one alert', async () => {
     const won = await winnerOf(200, 'graceless', async () => refreshing((await tokensOf('graceless')).refresh_token));
-    await expectDeadEverywhere('graceless', won);
+    await expectRevokedEverywhere('graceless', won);
     expect(await alertsOf('refresh_token.reuse_detected', won)).toBe(1);
   });
 
@@ -130,7 +130,7 @@ describeRedis('three replicas on one Redis', () => {
     await sleep(1100);
     const reuses = await atOnce(30, 'shortgrace', refreshing(first.refresh_token));
     expect(reuses.filter((answer) => isInvalidGrant(answer))).toHaveLength(30);
-    await expectDeadEverywhere('shortgrace', won);
+    await expectRevokedEverywhere('shortgrace', won);
     expect(await alertsOf('refresh_token.reuse_detected', won)).toBe(1);
   });
 

@@ -1,11 +1,11 @@
-// What each credential of examples/credentials/ gets while Redis is away, as docs/guides/credentials.md says.
+// What each credential of examples/credentials/ gets while Redis is unavailable, as docs/guides/credentials.md says.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ExampleClone, shown } from '../../clients/example-clone.ts';
 import { until } from '../../until.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 
-describeRedis('the clients of examples/credentials/, while Redis is away', () => {
+describeRedis('the clients of examples/credentials/, while Redis is unavailable', () => {
   let redis: RedisServer;
   let clone: ExampleClone;
   let assertionRequest: string;

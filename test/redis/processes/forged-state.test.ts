@@ -147,7 +147,7 @@ describeRedis('state that another party has written', () => {
       authTime: undefined,
     });
 
-    it('of a client is dead with any other member, and under another name', async () => {
+    it('of a client is refused with any other member, and under another name', async () => {
       const written = machine();
       await stores.accessTokens.write(written);
       expect(await stores.accessTokens.read(written.tokenId)).toMatchObject(written);
@@ -176,7 +176,7 @@ describeRedis('state that another party has written', () => {
       expect(await stores.accessTokens.read(other.tokenId)).toBeUndefined();
     });
 
-    it('made up for a grant of another person is dead', async () => {
+    it('made up for a grant of another person is refused', async () => {
       const grant = await redeemed(stores.grants);
       const madeUp = { ...machine(), grantId: grant.grantId, subject: grant.subject, authTime: grant.authTime };
       for (const mac of [undefined, grant.mac, digest('x').slice(0, 22)]) {
@@ -200,7 +200,7 @@ describeRedis('state that another party has written', () => {
       expect(await stores.accessTokens.read(accessToken.tokenId)).toBeUndefined();
     });
 
-    it('that its audience ends earlier counts until then, and is dead with the life of its client', async () => {
+    it('that its audience ends earlier counts until then, and is refused with the lifetime of its client', async () => {
       const audience = 'https://api.example';
       const at = { [audience]: { scopes: ['read'], maxLifetimeSeconds: 60 } };
       const grant = await issued(stores.grants);

@@ -91,7 +91,7 @@ describeRedis('a client of grantry, while the disk of Redis is full', () => {
     expect(await ask('/introspect', { token: accessToken })).toMatchObject({ body: { active: true } });
   });
 
-  it('is refused as by a server that is away, until it is started where there is room; nothing is lost (always)', async () => {
+  it('is refused as by an unavailable server, until it is started where there is room; nothing is lost (always)', async () => {
     await signedIn('always');
     fill();
     const pid = redis.pid();

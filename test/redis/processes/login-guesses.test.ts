@@ -1,4 +1,4 @@
-// Guesses at passwords from many addresses, over HTTP and Redis: how many are judged, and what they leave in Redis
+// Guesses at passwords from many addresses, over HTTP and Redis: how many are verified, and what they leave in Redis
 // (docs/scope.md: 6819-1, C8).
 
 import { randomBytes } from 'node:crypto';
@@ -45,14 +45,14 @@ describeRedis('guesses at one name from many addresses', () => {
     await server.stop();
   });
 
-  it('a name that exists and one that does not, 200 addresses each → a hundred judged of each, the same answers', async () => {
+  it('a name that exists and one that does not, 200 addresses each → a hundred verified of each, the same answers', async () => {
     const exists = await guessAt('alice', 'a');
     const existsNot = await guessAt('mallory', 'b');
-    const judged = { '422': 100, '429 after an hour': 100 };
-    expect([exists, existsNot]).toEqual([judged, judged]);
+    const verified = { '422': 100, '429 after an hour': 100 };
+    expect([exists, existsNot]).toEqual([verified, verified]);
   });
 
-  it('1 000 addresses → a hundred judged, at most 601 keys in Redis', async () => {
+  it('1 000 addresses → a hundred verified, at most 601 keys in Redis', async () => {
     const { rateLimits: store } = redisStores({ connection, keys });
     const limit = new LoginLimit({ issuer: grantry.issuer, pepper: randomBytes(32), store, clock: grantry.clock });
     await server.command('FLUSHALL');
@@ -62,7 +62,7 @@ describeRedis('guesses at one name from many addresses', () => {
       waits.push(await limit.begin({ username: 'alice', address, knownBrowser: undefined }));
     }
     expect(waits.filter((wait) => wait === 0)).toHaveLength(100);
-    // One of the name; of each judged guess two of its /64, /56 and /48 each, which end within a minute.
+    // One of the name; of each verified guess two of its /64, /56 and /48 each, which end within a minute.
     const count = Number(await server.command('DBSIZE'));
     expect(count).toBeGreaterThan(0);
     expect(count).toBeLessThanOrEqual(601);

@@ -1,4 +1,4 @@
-// What is still answered by a running grantry while its Redis is gone, and how soon all is again once it is back.
+// What is still answered by a running grantry while its Redis is gone, and how soon all is again once it recovers.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ const MANIFESTS = {
 /** By when a server on a busy machine has answered, in milliseconds; how long a request waits for Redis, connection.test.ts holds. */
 const IN_TIME = 5000;
 
-describeRedis('while Redis is away', () => {
+describeRedis('while Redis is unavailable', () => {
   let redis: RedisServer;
   let folder: string;
   let dev: Awaited<ReturnType<typeof startDev>>;
@@ -119,7 +119,7 @@ describeRedis('while Redis is away', () => {
     return post(`${dev.issuer}/token`, { grant_type: 'client_credentials' }, credentials[client]);
   }
 
-  const isBack = async () => {
+  const isRecovered = async () => {
     return (await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job)).status === 200;
   };
 
@@ -196,7 +196,7 @@ describeRedis('while Redis is away', () => {
     expect(page.body).toContain('The server cannot finish this right now');
   });
 
-  it('readiness stays green and says which Redis is away; the metrics say so too', async () => {
+  it('readiness stays green and says which Redis is unavailable; the metrics say so too', async () => {
     const response = await readyz();
     expect(response.status).toBe(200);
     expect(await response.text()).toMatch(/^redis: away: 127\.0\.0\.1:\d+ .+$/m);
@@ -206,11 +206,11 @@ describeRedis('while Redis is away', () => {
     ]);
   });
 
-  it('back again, all is answered within a second, nothing was used up and no replica restarted', async () => {
+  it('recovered, all is answered within a second, nothing was used up and no replica restarted', async () => {
     await expectWithin(1000, async () => {
       await redis.kill();
       await redis.start();
-      return (await timed(() => until('Redis is back', isBack))).milliseconds;
+      return (await timed(() => until('Redis recovers', isRecovered))).milliseconds;
     });
     expect((await post(`${dev.issuer}/token`, refreshing())).status).toBe(200);
     const { body } = await post(`${dev.issuer}/introspect`, { token: tokens.machine }, credentials.job);
@@ -243,9 +243,9 @@ describeRedis('while Redis is away', () => {
     }
     await expectWithin(1000, async () => {
       redis.pause();
-      await until('Redis is missed', async () => !(await isBack()));
+      await until('Redis is missed', async () => !(await isRecovered()));
       redis.resume();
-      return (await timed(() => until('Redis is back', isBack))).milliseconds;
+      return (await timed(() => until('Redis recovers', isRecovered))).milliseconds;
     });
   });
 });

@@ -1,5 +1,5 @@
-// Everything is restarted at once: Redis, from its append-only file, and every replica of grantry (security row RF5). What lived
-// lives on, and what was dead or used stays so. Real processes, ended by SIGKILL.
+// Everything is restarted at once: Redis, from its append-only file, and every replica of grantry (security row RF5). What was active
+// stays active, and what was revoked or used stays so. Real processes, ended by SIGKILL.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../../until.ts';
@@ -30,7 +30,7 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
   let turn = 0;
   /** Of before the restart. */
   let before: Readonly<
-    Record<'living' | 'redeemed' | 'rotated' | 'refreshRevoked' | 'accessRevoked' | 'reused', Visit>
+    Record<'active' | 'redeemed' | 'rotated' | 'refreshRevoked' | 'accessRevoked' | 'reused', Visit>
   >;
   let opaque: Visit;
   let rotatedTo: string;
@@ -39,7 +39,7 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
     redis = await startRedis({ persistent: true });
     replicas = await startReplicas(2, { GRANTRY_REDIS_URL: redis.url }, 60_000);
     before = {
-      living: await visit('jwt'),
+      active: await visit('jwt'),
       redeemed: await visit('jwt'),
       rotated: await visit('jwt'),
       refreshRevoked: await visit('jwt'),
@@ -95,7 +95,7 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
     return { client, code, ...(await token(client, redemption(code))) };
   }
 
-  async function expectDead({ client, access }: Visit, ...refreshTokens: readonly string[]): Promise<void> {
+  async function expectRevoked({ client, access }: Visit, ...refreshTokens: readonly string[]): Promise<void> {
     for (const refresh of refreshTokens) {
       expect(await ask(client, '/token', refreshing(refresh))).toMatchObject(INVALID_GRANT);
     }
@@ -103,13 +103,13 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
   }
 
   /** The audit lines of one event about the grant of a visit, of all replicas and all their lives. */
-  function told(event: string, { refresh }: Visit): number {
+  function auditsOf(event: string, { refresh }: Visit): number {
     const lines = replicas.all.flatMap((replica) => replica.audits());
     return lines.filter((line) => line.event === event && line.grantId === grantIdOf(refresh)).length;
   }
 
   it('a refresh token that was good is, and so is what it is renewed by', async () => {
-    const { client, access, refresh } = before.living;
+    const { client, access, refresh } = before.active;
     expect(await ask(client, '/introspect', { token: access })).toMatchObject({ status: 200, body: { active: true } });
     const next = await token(client, refreshing(refresh));
     await token(client, refreshing(next.refresh));
@@ -123,9 +123,9 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
   it('a code that was redeemed is a replay, which ends what it gave', async () => {
     const { client, code, refresh } = before.redeemed;
     expect(await ask(client, '/token', redemption(code))).toMatchObject(INVALID_GRANT);
-    await expectDead(before.redeemed, refresh);
-    await until('there is an alert', () => told('authorization_code.replayed', before.redeemed) > 0);
-    expect(told('authorization_code.replayed', before.redeemed)).toBe(1);
+    await expectRevoked(before.redeemed, refresh);
+    await until('there is an alert', () => auditsOf('authorization_code.replayed', before.redeemed) > 0);
+    expect(auditsOf('authorization_code.replayed', before.redeemed)).toBe(1);
   });
 
   it('a code that was not redeemed is gone', async () => {
@@ -135,19 +135,19 @@ describeRedis('when Redis and every replica of grantry were restarted', () => {
   it('a refresh token that was rotated is reuse, which ends the family', async () => {
     const { client, refresh } = before.rotated;
     expect(await ask(client, '/token', refreshing(refresh))).toMatchObject(INVALID_GRANT);
-    await expectDead(before.rotated, rotatedTo);
-    await until('there is an alert', () => told('refresh_token.reuse_detected', before.rotated) > 0);
-    expect(told('refresh_token.reuse_detected', before.rotated)).toBe(1);
+    await expectRevoked(before.rotated, rotatedTo);
+    await until('there is an alert', () => auditsOf('refresh_token.reuse_detected', before.rotated) > 0);
+    expect(auditsOf('refresh_token.reuse_detected', before.rotated)).toBe(1);
   });
 
-  it('a family that was ended by reuse is dead, and raises no further alert', async () => {
-    await expectDead(before.reused, before.reused.refresh);
-    expect(told('refresh_token.reuse_detected', before.reused)).toBe(1);
+  it('a family that was ended by reuse is revoked, and raises no further alert', async () => {
+    await expectRevoked(before.reused, before.reused.refresh);
+    expect(auditsOf('refresh_token.reuse_detected', before.reused)).toBe(1);
   });
 
-  it('a refresh token that was revoked is dead, and an access token that was is, alone', async () => {
-    await expectDead(before.refreshRevoked, before.refreshRevoked.refresh);
-    await expectDead(before.accessRevoked);
+  it('a refresh token that was revoked stays revoked, and an access token that was does, alone', async () => {
+    await expectRevoked(before.refreshRevoked, before.refreshRevoked.refresh);
+    await expectRevoked(before.accessRevoked);
     await token('jwt', refreshing(before.accessRevoked.refresh));
   });
 });

@@ -1,4 +1,4 @@
-// How a token server takes up its state: a Redis that is away is waited for while others are served, one that holds
+// How a token server takes up its state: an unavailable Redis is waited for while others are served, one that holds
 // another deployment's state is not.
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -62,7 +62,7 @@ describeRedis('a server that serves others meanwhile', () => {
 
   const open = (issuer: string, onFatal: (error: StartError) => void) => openOn({ url: server.url, issuer, onFatal });
 
-  it('does not wait for a Redis that is away, and uses it once it is there', async () => {
+  it('does not wait for an unavailable Redis, and uses it once it recovers', async () => {
     await server.kill();
     const state = await open('https://id.example', unexpected);
     expect([state.probe.isUp, state.readiness.fault() === undefined]).toEqual([false, false]);
@@ -145,7 +145,7 @@ describeRedis('a server that serves others meanwhile', () => {
   });
 });
 
-describeRedis('a server that starts while a primary of a Cluster is away', () => {
+describeRedis('a server that starts while a primary of a Cluster is unavailable', () => {
   const OURS = 'https://id.example';
   const keys = new RedisKeys('grantry:');
   const shardsOf = (owner: number) => SHARDS.filter((shard) => ownerOf(keys.marker(shard)) === owner);
@@ -198,7 +198,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     return (await Promise.all(shardsOf(owner).map(count))).filter((found) => found === 1).length;
   };
 
-  it('serves what is there, and notices that another primary was emptied: everything made until then is dead', async () => {
+  it('serves what is there, and notices that another primary was emptied: everything made until then is revoked', async () => {
     await left();
     await primary(away).kill();
     const state = await open(OURS);
@@ -222,7 +222,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expect(dated).toBeGreaterThan(raisedTo);
   });
 
-  it('inspects the one that was away once it is back, before anything there is served', async () => {
+  it('inspects the unavailable one once it recovers, before anything there is served', async () => {
     await left();
     await primary(away).kill();
     const state = await open(OURS);
@@ -276,7 +276,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expect([NEW, LOST].map((told) => lines.join('').includes(told))).toEqual([true, false]);
   });
 
-  it('takes no deployment for a new one of which only the part that is away has anything left', async () => {
+  it('takes no deployment for a new one of which only the unavailable part has anything left', async () => {
     await primary(away).command('CONFIG', 'SET', 'appendonly', 'yes');
     await primary(away).command('CONFIG', 'REWRITE');
     await left();
@@ -317,7 +317,7 @@ describeRedis('a server that starts while a primary of a Cluster is away', () =>
     expect(await markersOf(third)).toBe(shardsOf(third).length);
   });
 
-  it('looks whether the one that was away is set up to keep state, too', async () => {
+  it('checks whether the one that was unavailable is set up to keep state, too', async () => {
     for (const index of [withIssuer, third]) await primary(index).command('CONFIG', 'SET', 'appendonly', 'yes');
     await left();
     await primary(away).kill();

@@ -117,7 +117,7 @@ describeRedis('client assertions at two replicas', () => {
     await until('it is accepted again', async () => (await settled(0)) === 200);
   });
 
-  it('given Redis is away → 503, also of one that was used before', async () => {
+  it('given Redis is unavailable → 503, also of one that was used before', async () => {
     const used = await accepted(0);
     await redis.kill();
     expect(await Promise.all([present(0, used), settled(0), settled(1)])).toEqual([503, 503, 503]);

@@ -1,5 +1,5 @@
 // DPoP proofs at two replicas of the program on one Redis: which marks there are, what counts once, and what is answered while
-// Redis is away or has been emptied (docs/scope.md: D3, 6819-1).
+// Redis is unavailable or has been emptied (docs/scope.md: D3, 6819-1).
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -146,7 +146,7 @@ describeRedis('DPoP proofs at two replicas on one Redis', () => {
     expect((await ask(0, proof)).status).toBe(503);
   });
 
-  it('while Redis is away → a token all the same, and one replica gives it once for a proof', async () => {
+  it('while Redis is unavailable → a token all the same, and one replica gives it once for a proof', async () => {
     await redis.kill();
     await until('readiness has noticed', async () => {
       const texts = await Promise.all(replicas.map(async ({ admin }) => (await fetch(`${admin}/readyz`)).text()));

@@ -62,7 +62,7 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** For how long no server is taken for dead unless a test asks for it, however busy the machine; milliseconds. */
+/** For how long no server is marked down unless a test asks for it, however busy the machine; milliseconds. */
 export const LONG = 60_000;
 
 const MOST_STARTS = 5;

@@ -49,7 +49,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       const world = await aWorld();
       const alice = await world.browser().signIn();
       const held = await alice.letIn(SHOP);
-      await until('the use is noted', async () => (await world.stores.uses.list(ALICE)).length > 0);
+      await until('the use is recorded', async () => (await world.stores.uses.list(ALICE)).length > 0);
       const calls = new TokenCalls(world.other);
       expect(await calls.as(API).isActive(held.access_token)).toBe(true);
       world.clock.advance(STEP);

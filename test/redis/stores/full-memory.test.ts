@@ -171,7 +171,7 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
       expect(await sessions.use(elsewhere.sessionId)).toBeUndefined();
     });
 
-    it('a session that ends owes its logouts, which are settled; none is owed twice after a fail-over', async () => {
+    it('a session that ends has pending logouts, which are acknowledged; none is pending twice after a fail-over', async () => {
       const { sessions, grants, logouts } = stores();
       const [session, other] = [await signedIn(sessions), await signedIn(sessions)];
       const { sessionId, sid } = session;
@@ -180,13 +180,13 @@ for (const [name, start] of Object.entries(DEPLOYMENTS)) {
         login: { sessionId: other.sessionId, sid: other.sid, offline: false, namespace: 'shop' },
       });
       await allow(1);
-      const [owed] = await sessions.end(session);
-      if (owed === undefined) throw new Error('nothing is owed');
-      expect(owed).toMatchObject({ sid, grantIds: [family.grantId] });
+      const [pending] = await sessions.end(session);
+      if (pending === undefined) throw new Error('no logout is pending');
+      expect(pending).toMatchObject({ sid, grantIds: [family.grantId] });
       await grants.revoke(family.grantId);
-      expect(await logouts.take(owed, MINUTE)).toBe(0);
-      await logouts.postpone(owed, 0);
-      expect(await logouts.take(owed, 0)).toBe(1);
+      expect(await logouts.take(pending, MINUTE)).toBe(0);
+      await logouts.postpone(pending, 0);
+      expect(await logouts.take(pending, 0)).toBe(1);
       await sessions.endAll(SUBJECT);
       expect((await logouts.list(SHARD)).map((each) => each.sid).sort()).toEqual([sid, other.sid].sort());
       for (const each of await logouts.list(SHARD)) await logouts.acknowledge(each);

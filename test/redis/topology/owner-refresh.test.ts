@@ -204,7 +204,7 @@ describeRedis('a Cluster that was silent altogether', () => {
         await until('it is missed', async () => !(await isWritten('s000')) && !connection.isUp);
         for (const server of cluster.primaries) server.resume();
         const back = async () => (await Promise.all(shards.map(isWritten))).every((done) => done);
-        return (await timed(() => until('it is back', back))).milliseconds;
+        return (await timed(() => until('it recovers', back))).milliseconds;
       });
     } finally {
       for (const server of cluster.primaries) server.resume();

@@ -111,12 +111,12 @@ describeRedis('people of a provider', () => {
     const { location = '' } = await other.get(here.authorizePath());
     const state = new URL(location).searchParams.get('state') ?? '';
     expect((await other.get(`/login/callback/corp?state=${state}&code=a-made-up-code`)).status).toBe(502);
-    const departure = new URL(location).searchParams;
+    const request = new URL(location).searchParams;
     const secrets = new Set([
       ...['the-code-of-the-provider', 'a-made-up-code', 'the secret of grantry!!!!!!!!!!!'],
       ...[upstream.accessToken, ...upstream.idTokens, state, upstream.nonce],
       ...upstream.redeemed.map(({ form }) => form.get('code_verifier') ?? ''),
-      ...[departure.get('nonce') ?? '', departure.get('code_challenge') ?? ''],
+      ...[request.get('nonce') ?? '', request.get('code_challenge') ?? ''],
       ...browser.cookies.values(),
       ...other.cookies.values(),
     ]);
@@ -156,7 +156,7 @@ describeRedis('people of a provider', () => {
     expect(there.logs()).toContainEqual(expect.objectContaining({ event: 'state_forged', reason: 'person' }));
   });
 
-  it('given `verifyEvery` after the provider vouched at one replica → nothing holds at the other, and no session is ended', async () => {
+  it('given `verifyEvery` after the sign-in at one replica → nothing holds at the other, and no session is ended', async () => {
     const browser = here.browser();
     const held = { browser, tokens: await signIn(browser) };
     clock.advance(60_000);

@@ -157,7 +157,7 @@ describeRedis('when the replica that ended a session is killed', () => {
     return { offline: [...seen.offline], others: [...seen.others] };
   }
 
-  it('each client is notified, its grants are dead but for offline_access, and no other session ends', {
+  it('each client is notified, its grants are revoked but for offline_access, and no other session ends', {
     timeout: 90_000,
   }, async () => {
     const visits = {
