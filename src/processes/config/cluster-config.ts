@@ -42,7 +42,7 @@ export const CLUSTER_VARIABLES = {
     .string()
     .regex(LABEL, 'is not a class: lower-case letters, digits and - only')
     .prefault(DEFAULT_CLASS)
-    .describe('In a cluster: only OAuthClients and ClientPolicies with this `spec.className` count.'),
+    .describe('In a cluster: only OAuthClients and ClientPolicies with this `spec.className` apply.'),
   GRANTRY_WATCH_NAMESPACES: namespaces
     .prefault('')
     .describe('In a cluster: the namespaces, separated by commas, whose OAuthClients are served. Empty: all.'),

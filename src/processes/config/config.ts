@@ -96,7 +96,7 @@ const VARIABLES = z.object({
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'is not the name of a namespace')
     .prefault('default')
     .describe(
-      'The release namespace: signing keys and identity providers count only there. (`grantry dev` takes users from Secrets of any namespace.) In a cluster it must be set.',
+      'The release namespace: signing keys and identity providers apply only there. (`grantry dev` takes users from Secrets of any namespace.) In a cluster it must be set.',
     ),
   ...CLUSTER_VARIABLES,
   GRANTRY_DEFAULT_POLICY: z
