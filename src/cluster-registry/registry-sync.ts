@@ -1,5 +1,5 @@
-// Keeps the registry that requests read in sync with the objects of the cluster: it judges only what changed, builds
-// the next registry, and swaps one reference. While the API server is unavailable it serves the last registry.
+// Keeps the registry that requests read in sync with the objects of the cluster: it validates only what
+// changed, builds the next registry, and swaps one reference. While the API server is unavailable it serves the last one.
 // registry-sources.ts watches, published-clients.ts validates, served-key-ring.ts has the keys.
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
@@ -20,11 +20,11 @@ import { ServedKeyRing, type SigningKeyAge } from './served-key-ring.ts';
 import { type ServedProviderState, ServedProviders } from './served-providers.ts';
 import { type ServedResourceState, ServedResources } from './served-resources.ts';
 
-/** Changes within this time are judged together. */
+/** Changes within this time are served together. */
 const COALESCE_MILLISECONDS = 10;
-/** How long it judges clients before it yields to the event loop. */
+/** How long it validates clients before it yields to the event loop. */
 const SLICE_MILLISECONDS = 8;
-/** How often it publishes the judged clients while many others are still to be judged. */
+/** How often it publishes the validated clients while the validation of others is pending. */
 const PUBLISH_MILLISECONDS = 250;
 /** A failed sync is retried after this time, also without a change. */
 const RETRY_MILLISECONDS = 1000;
@@ -63,11 +63,11 @@ export class RegistrySync implements RegistryRef {
   readonly #sources: RegistrySources;
   readonly #keys: ServedKeyRing;
   #listeners: RegistryListeners | undefined;
-  /** Whether every kind is listed: no client is judged before, and every client then. */
-  #isJudging = false;
-  /** The clients of the first lists that are still to be judged. */
+  /** Whether every kind is listed, and clients are validated. */
+  #isValidating = false;
+  /** The clients of the first lists whose validation is pending. */
   #listed: Iterator<string> | undefined;
-  /** Clients whose own objects changed: judged first. */
+  /** Clients whose own objects changed; they are validated first. */
   readonly #urgent = new Set<string>();
   /** Clients that a change of a policy or a namespace affects. */
   readonly #later = new Set<string>();
@@ -141,7 +141,7 @@ export class RegistrySync implements RegistryRef {
 
   /** Why no registry is served yet; undefined once one is, even if the API server becomes unavailable. */
   get startFault(): string | undefined {
-    return this.#served ? undefined : (this.#sources.startFault ?? 'judging the clients');
+    return this.#served ? undefined : (this.#sources.startFault ?? 'validating the clients');
   }
 
   /** The present faults of the watches; undefined without one. */
@@ -208,7 +208,7 @@ export class RegistrySync implements RegistryRef {
     if (type === 'delete') this.#clients.delete(uid);
     else {
       this.#clients.put(object);
-      if (this.#isJudging) this.#urgent.add(uid);
+      if (this.#isValidating) this.#urgent.add(uid);
     }
     this.#scheduleSync();
   }
@@ -225,7 +225,7 @@ export class RegistrySync implements RegistryRef {
 
   #namespaceChanged({ type, object }: ObjectChange): void {
     // The clients of a deleted namespace are deleted too, each with a change of its own.
-    if (type === 'delete' || !this.#isJudging) return;
+    if (type === 'delete' || !this.#isValidating) return;
     this.#resources.relabelled(object.metadata.name);
     for (const uid of this.#clients.revalidate(object.metadata.name)) this.#later.add(uid);
     this.#scheduleSync();
@@ -249,13 +249,13 @@ export class RegistrySync implements RegistryRef {
     const applied = this.#secrets.apply(change);
     if (applied.part === 'none') return;
     if (applied.part === 'verifier') {
-      if (this.#isJudging) this.#urgent.add(applied.uid);
+      if (this.#isValidating) this.#urgent.add(applied.uid);
     } else if (applied.part === 'signing-key') this.#keys.changed();
     else this.#listeners?.onSecret();
     this.#scheduleSync();
   }
 
-  /** Schedules the judgement of clients at the expiry of their verifiers, which changes no object. */
+  /** Schedules the validation of clients at the expiry of their verifiers, which changes no object. */
   #scheduleExpiry(): void {
     clearTimeout(this.#expiry);
     const { clock } = this.#options;
@@ -297,19 +297,19 @@ export class RegistrySync implements RegistryRef {
     if (!this.#sources.synced) return;
     for (;;) {
       if (this.#policiesChanged) this.#updatePolicies();
-      if (!this.#isJudging) this.#listed = this.#clients.uids()[Symbol.iterator]();
-      this.#isJudging = true;
-      this.#settleResources();
-      this.#providers.settle();
+      if (!this.#isValidating) this.#listed = this.#clients.uids()[Symbol.iterator]();
+      this.#isValidating = true;
+      this.#recomputeResources();
+      this.#providers.recompute();
       if (this.#keys.isChanged) await this.#keys.renew();
-      this.#judgeSlice();
-      const isJudged = !this.#hasWork;
+      this.#validateSlice();
+      const isDone = !this.#hasWork;
       const isDue = this.#served && performance.now() - this.#publishedAt > PUBLISH_MILLISECONDS;
-      const mayPublish = isJudged || (isDue && this.#urgent.size === 0);
+      const mayPublish = isDone || (isDue && this.#urgent.size === 0);
       // The first draft holds every client and is built in slices; later ones are small, and the swap builds them.
       const isReady = mayPublish && (this.#served || this.#clients.serveUntil(performance.now() + SLICE_MILLISECONDS));
-      if (isReady) this.#publish(isJudged);
-      if ((isReady && isJudged) || this.#stopped) return;
+      if (isReady) this.#publish(isDone);
+      if ((isReady && isDone) || this.#stopped) return;
       await yieldToEventLoop();
     }
   }
@@ -327,29 +327,29 @@ export class RegistrySync implements RegistryRef {
     );
   }
 
-  #judgeSlice(): void {
+  #validateSlice(): void {
     const end = performance.now() + SLICE_MILLISECONDS;
     while (this.#listed !== undefined && performance.now() <= end) {
       const { done, value } = this.#listed.next();
       if (done) this.#listed = undefined;
-      else this.#judge(value);
+      else this.#validate(value);
     }
     for (const queue of [this.#urgent, this.#later]) {
       for (const uid of queue) {
         if (performance.now() > end) break;
         queue.delete(uid);
-        this.#judge(uid);
+        this.#validate(uid);
       }
     }
     this.#clients.recompute();
   }
 
-  /** The judge throws for no manifest. Should it throw all the same, the failure is isolated to that client. */
-  #judge(uid: string): void {
+  /** Validation throws for no manifest. Should it throw all the same, the failure is isolated to that client. */
+  #validate(uid: string): void {
     try {
       this.#clients.validate(uid);
     } catch (error) {
-      this.#options.log.error({ uid, err: error }, 'a client could not be judged and is not served');
+      this.#options.log.error({ uid, err: error }, 'a client could not be validated and is not served');
       this.#clients.delete(uid);
     }
   }
@@ -361,15 +361,15 @@ export class RegistrySync implements RegistryRef {
       policies: [...this.#sources.policies.objects()].map(sourceOf),
     });
     this.#policies = verdicts.map(({ policy }) => policy);
-    this.#resources.rejudge();
+    this.#resources.revalidate();
     const concerned = this.#clients.revalidate();
-    if (this.#isJudging) for (const uid of concerned) this.#later.add(uid);
+    if (this.#isValidating) for (const uid of concerned) this.#later.add(uid);
     this.#policiesChanged = false;
   }
 
-  #settleResources(): void {
-    // No registry with these resources is served before the clients that depend on them are judged.
-    for (const uid of this.#clients.resourcesChanged(this.#resources.settle())) this.#urgent.add(uid);
+  #recomputeResources(): void {
+    // No registry with these resources is served before the clients that depend on them are validated.
+    for (const uid of this.#clients.resourcesChanged(this.#resources.recompute())) this.#urgent.add(uid);
   }
 
   #publish(isDone: boolean): void {

@@ -1,5 +1,5 @@
 // The IdentityProviders of the release namespace, as the registry has them, and the generations that this process has
-// judged. A provider whose Secret is missing or unusable waits for it: nothing can be signed in by it, and no session ends.
+// validated. While the Secret of a provider is missing or unusable, sign-in through it is disabled, and no session ends.
 
 import {
   admitProviders,
@@ -15,7 +15,7 @@ import type { IdentityProvider } from '../oauth/registry/identity-provider.ts';
 
 /** What a token server has of one provider. */
 export interface ServedProviderState {
-  /** `metadata.generation` that it has judged, whether people can sign in by it or not. */
+  /** The `metadata.generation` that it has validated, accepted or not. */
   readonly generation: number;
 }
 
@@ -36,7 +36,8 @@ export function keptProvider({ status: _, ...object }: KubernetesObject): Kubern
 export class ServedProviders {
   readonly #options: ServedProvidersOptions;
   #isChanged = true;
-  #settled: readonly IdentityProvider[] = [];
+  /** The providers of the registry as of the last {@link recompute}. */
+  #computed: readonly IdentityProvider[] = [];
   #states: ReadonlyMap<string, ServedProviderState> = new Map();
   #served: ReadonlyMap<string, ServedProviderState> = new Map();
 
@@ -44,7 +45,7 @@ export class ServedProviders {
     this.#options = options;
   }
 
-  /** Whether anything changed since the last {@link settle}. */
+  /** Whether anything changed since the last {@link recompute}. */
   get isChanged(): boolean {
     return this.#isChanged;
   }
@@ -54,8 +55,8 @@ export class ServedProviders {
     this.#isChanged = true;
   }
 
-  /** Judges all, if anything changed. */
-  settle(): void {
+  /** Validates all providers, if anything changed. */
+  recompute(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;
     const { releaseNamespace, providers, secrets } = this.#options;
@@ -66,14 +67,17 @@ export class ServedProviders {
       secret: (namespace, name) => secrets.get(objectKey({ namespace, name })),
       observed: () => OBSERVED,
     });
-    this.#settled = registryProviders(verdicts, this.#settled);
+    this.#computed = registryProviders(verdicts, this.#computed);
     this.#states = new Map(objects.map(({ uid, generation }) => [uid, { generation }]));
   }
 
-  /** Serves what is settled. @returns the providers of the registry: the same list while none of them changes */
+  /**
+   * Serves the result of the last {@link recompute}.
+   * @returns the providers of the registry: the same list while none of them changes
+   */
   publish(): readonly IdentityProvider[] {
     this.#served = this.#states;
-    return this.#settled;
+    return this.#computed;
   }
 
   /** By uid, as of the last {@link publish}. */

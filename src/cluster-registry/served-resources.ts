@@ -1,5 +1,5 @@
-// The ProtectedResources of the token server's class: judged as the controller judges them, as the registry has them, and
-// the generations that this process serves or refuses.
+// The ProtectedResources of the token server's class: the resources of the registry, by the same verdicts as those of the
+// controller, and the generations that this process serves or refuses.
 
 import { boundedSpec } from '../admission/kinds/spec-size.ts';
 import type { OwnerOf } from '../admission/policies/policy-violations.ts';
@@ -56,11 +56,12 @@ const NONE: ReadonlySet<string> = new Set();
 
 export class ServedResources {
   readonly #resources: AdmittedResources<ReturnType<typeof sourceOf>>;
-  /** As of the last {@link settle}. */
+  /** As of the last {@link recompute}. */
   #accepted: MadeResources = new Map();
   #withheld: MadeResources = new Map();
   readonly #select: SelectNamespaces;
-  #settled = Resources.NONE;
+  /** The resources of the registry as of the last {@link recompute}. */
+  #computed = Resources.NONE;
   /** By uid, as of the last {@link publish}. */
   #served: ReadonlyMap<string, ServedResourceState> = new Map();
   #isChanged = false;
@@ -71,7 +72,7 @@ export class ServedResources {
     this.#resources = new AdmittedResources({ ...options, unknownFields: 'ignore' });
   }
 
-  /** Whether anything changed since the last {@link settle}. */
+  /** Whether anything changed since the last {@link recompute}. */
   get isChanged(): boolean {
     return this.#isChanged;
   }
@@ -83,34 +84,37 @@ export class ServedResources {
   }
 
   /** To be called when policies changed. */
-  rejudge(): void {
+  revalidate(): void {
     this.#isChanged = true;
-    this.#resources.rejudge();
+    this.#resources.revalidate();
   }
 
   /** To be called when the labels of a namespace changed. */
   relabelled(namespace: string): void {
     this.#isChanged = true;
-    this.#resources.rejudge(namespace);
+    this.#resources.revalidate(namespace);
   }
 
-  /** Judges what changed. @returns the namespaces whose accepted or withheld resources differ now */
-  settle(): ReadonlySet<string> {
+  /** Validates the changed resources. @returns the namespaces whose accepted or withheld resources differ now */
+  recompute(): ReadonlySet<string> {
     if (!this.#isChanged) return NONE;
     this.#isChanged = false;
     this.#isPublished = false;
-    const { granting } = this.#resources.settle();
+    const { granting } = this.#resources.recompute();
     this.#make();
     return new Set(granting.map((key) => splitKey(key)[0]));
   }
 
-  /** Serves what is settled. @returns the resources of the registry: the same object while none of them changes */
+  /**
+   * Serves the result of the last {@link recompute}.
+   * @returns the resources of the registry: the same object while none of them changes
+   */
   publish(): Resources {
-    if (this.#isPublished) return this.#settled;
+    if (this.#isPublished) return this.#computed;
     this.#isPublished = true;
     const objects = [...this.#resources.keys()].flatMap((key) => this.#resources.get(key) ?? []);
     this.#served = new Map(objects.map(({ uid, generation }) => [uid, { generation }]));
-    return this.#settled;
+    return this.#computed;
   }
 
   /** See {@link AdmittedResources.ownerOf}. */
@@ -130,15 +134,15 @@ export class ServedResources {
     this.#accepted = remade(acceptedBefore, accepted, (from) => registryResource(from, this.#select));
     this.#withheld = remade(withheldBefore, withheld, registryWithheld);
     if (this.#accepted === acceptedBefore && this.#withheld === withheldBefore) return;
-    this.#settled = new Resources(resourcesOf(this.#accepted), resourcesOf(this.#withheld));
+    this.#computed = new Resources(resourcesOf(this.#accepted), resourcesOf(this.#withheld));
   }
 }
 
 /** Makes those whose spec differs. @returns `before` where none does */
-function remade<Judged extends WithheldResource>(
+function remade<From extends WithheldResource>(
   before: MadeResources,
-  now: ReadonlyMap<string, Judged>,
-  make: (from: Judged) => Resource,
+  now: ReadonlyMap<string, From>,
+  make: (from: From) => Resource,
 ): MadeResources {
   let isSame = now.size === before.size;
   const made = new Map<string, Made>();

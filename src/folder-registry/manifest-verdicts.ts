@@ -102,7 +102,7 @@ export async function validateManifests(set: ManifestSet, options: ValidationOpt
       namespaceLabels: references.namespaceLabels,
     });
     for (const object of of('ProtectedResource')) resources.put(object);
-    resources.settle();
+    resources.recompute();
     const set = new ClientSet<ManifestObject>({
       issuer,
       unknownFields,

@@ -190,7 +190,7 @@ export function resourcesOf(
     namespaceLabels: references.namespaceLabels,
   });
   for (const object of objectsOf(documents, 'ProtectedResource')) resources.put(object);
-  resources.settle();
+  resources.recompute();
   return resources;
 }
 

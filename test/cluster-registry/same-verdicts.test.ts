@@ -113,11 +113,11 @@ class TwoPaths {
 
   setPolicies(policies: readonly KubernetesObject[]): void {
     this.#policies = policies;
-    this.#served.rejudge();
-    this.#admitted.rejudge();
+    this.#served.revalidate();
+    this.#admitted.revalidate();
     for (const uid of this.#server.revalidate()) this.#server.validate(uid);
     this.#validate(this.#controller.revalidate());
-    this.#settleResources();
+    this.#recomputeResources();
   }
 
   #judgedPolicies() {
@@ -131,12 +131,12 @@ class TwoPaths {
     this.#served.changed({ key, ...change });
     if (change.type === 'delete') this.#admitted.delete(key);
     else this.#admitted.put(sourceOf(change.object));
-    this.#settleResources();
+    this.#recomputeResources();
   }
 
-  #settleResources(): void {
-    for (const uid of this.#server.resourcesChanged(this.#served.settle())) this.#server.validate(uid);
-    this.#admitted.settle();
+  #recomputeResources(): void {
+    for (const uid of this.#server.resourcesChanged(this.#served.recompute())) this.#server.validate(uid);
+    this.#admitted.recompute();
     // Their claims depend on the resources that there are.
     const introspecting = [...this.#clients.values()].filter(
       ({ spec }) => (spec as Fields).resourceServer !== undefined,
@@ -160,10 +160,10 @@ class TwoPaths {
   putNamespace(name: string, labels: Readonly<Record<string, string>>): void {
     this.#namespaces.set(name, object('Namespace', { name, labels }));
     this.#served.relabelled(name);
-    this.#admitted.rejudge(name);
+    this.#admitted.revalidate(name);
     for (const uid of this.#server.revalidate(name)) this.#server.validate(uid);
     this.#validate(this.#controller.revalidate(name));
-    this.#settleResources();
+    this.#recomputeResources();
   }
 
   /** @param text undefined: it is deleted */

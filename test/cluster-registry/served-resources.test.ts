@@ -56,7 +56,7 @@ describe('the resources of a token server', () => {
     change('put', ...given);
   /** What is served once everything has a verdict. */
   function now(): Resources {
-    served.settle();
+    served.recompute();
     return served.publish();
   }
   function relabel(namespace: string, labels: Labels): void {
@@ -81,7 +81,7 @@ describe('the resources of a token server', () => {
   it('admitted and not published → neither served nor answered', () => {
     const before = now();
     put('notes');
-    served.settle();
+    served.recompute();
     expect([served.isChanged, before.size, served.servedState('uid-notes')]).toEqual([false, 0, undefined]);
     expect(served.publish().size).toBe(1);
     expect(served.servedState('uid-notes')).toEqual({ generation: 1 });
@@ -92,7 +92,7 @@ describe('the resources of a token server', () => {
     put('tasks', {}, { namespace: 'other' });
     const before = now();
     put('notes', { displayName: 'Notes' }, { generation: 2 });
-    expect([...served.settle()]).toEqual(['team']);
+    expect([...served.recompute()]).toEqual(['team']);
     const after = served.publish();
     expect(after.find('other', 'tasks')).toBe(before.find('other', 'tasks'));
     expect(after.find('team', 'notes')?.displayName.text).toBe('Notes');
@@ -101,10 +101,10 @@ describe('the resources of a token server', () => {
   it('given verdicts that stay as they are → the same resources', () => {
     put('notes', GOLD);
     const before = now();
-    served.rejudge();
+    served.revalidate();
     relabel('other', { tier: 'silver' });
     relabel('team', { zone: 'a' });
-    expect([...served.settle()]).toEqual([]);
+    expect([...served.recompute()]).toEqual([]);
     expect(served.publish()).toBe(before);
   });
 
@@ -124,7 +124,7 @@ describe('the resources of a token server', () => {
 
     it('→ restricts as before, grants nothing, keeps its owner, and its namespace is answered', () => {
       put('notes', broken, { generation: 2 });
-      expect([...served.settle()]).toEqual(['team']);
+      expect([...served.recompute()]).toEqual(['team']);
       const resources = served.publish();
       expect(resources.find('team', 'notes')).toBeUndefined();
       expect(resources.ownerOf(NOTES)).toMatchObject({
@@ -138,10 +138,10 @@ describe('the resources of a token server', () => {
 
     it('by a policy, the manifest as before → likewise, and granted again once the policy is gone', () => {
       policies = contextOf([policyDocument({ namespaceSelector: {}, allow: { scopes: [] } })]).policies;
-      served.rejudge();
+      served.revalidate();
       expect([now().find('team', 'notes'), owned()?.senderConstraint]).toEqual([undefined, 'DPoP']);
       policies = [];
-      served.rejudge();
+      served.revalidate();
       expect(now().find('team', 'notes')).toBe(owned());
       expect(owned()?.allowedClients).toHaveLength(1);
     });
@@ -150,7 +150,7 @@ describe('the resources of a token server', () => {
       put('notes', broken, { generation: 2 });
       now();
       put('notes', RESTRICTED, { generation: 3 });
-      expect([...served.settle()]).toEqual(['team']);
+      expect([...served.recompute()]).toEqual(['team']);
       expect(served.publish().find('team', 'notes')?.allowedClients).toHaveLength(1);
     });
 
@@ -158,7 +158,7 @@ describe('the resources of a token server', () => {
       put('notes', broken, { generation: 2 });
       now();
       change('delete', 'notes');
-      expect([...served.settle()]).toEqual(['team']);
+      expect([...served.recompute()]).toEqual(['team']);
       expect([served.publish().ownerOf(NOTES), served.ownerOf(NOTES)]).toEqual([undefined, undefined]);
     });
 
@@ -174,7 +174,7 @@ describe('the resources of a token server', () => {
     put('notes');
     expect([now().size, served.ownerOf('urn:grantry:ns:team:notes/')]).toEqual([1, 'team']);
     policies = [NOTHING_PERMITTED];
-    served.rejudge();
+    served.revalidate();
     expect([now().size, served.ownerOf('urn:grantry:ns:team:notes')]).toEqual([0, undefined]);
   });
 

@@ -1,4 +1,4 @@
-// The judge of one ProtectedResource: from the manifest and the policies to a resource, or to conditions with reason and
+// Admission of one ProtectedResource: from the manifest and the policies to a resource, or to conditions with reason and
 // message. The faults that follow from the set of all resources: rank-resources.ts.
 
 import { withoutFinalSlash } from '../../oauth/registry/resources.ts';
@@ -18,7 +18,7 @@ import { validateResourceAgainstPolicies } from '../policies/resource-policy.ts'
 import { derivedIdentifier } from './resource-identifier.ts';
 import { type ResourceFault, resourceFaults } from './resource-rules.ts';
 
-/** Everything that a resource is judged by beside its manifest. */
+/** The settings, policies and labels that a resource is validated against. */
 export interface ResourceContext {
   /** The issuer of the install; undefined where it is not known (`check`). */
   readonly issuer: string | undefined;
@@ -46,7 +46,7 @@ export interface AcceptedResource {
  */
 export type WithheldResource = Omit<AcceptedResource, 'uid'>;
 
-/** What judging one manifest by itself found. */
+/** The result of validating one manifest alone. */
 export interface ResourceFindings<Source extends SourceObject = SourceObject> {
   readonly object: Source;
   /** Given or derived. */
@@ -63,7 +63,7 @@ export interface ResourceFindings<Source extends SourceObject = SourceObject> {
   readonly maxResourcesPerNamespace: number;
 }
 
-/** The result of judging one ProtectedResource among all others. */
+/** The result of admission for one ProtectedResource among all others. */
 export interface ResourceVerdict<Source extends SourceObject = SourceObject> {
   readonly object: Source;
   readonly identifier: string;
@@ -108,22 +108,22 @@ export function findResource<Source extends SourceObject>(
   const read = { ...alone, identifier, spec };
   if (namespaceLabels === undefined) return { ...read, awaitsNamespace: true, faults: ruleFaults };
   const scopes = spec.scopes.map(({ name }) => name);
-  const judged = validateResourceAgainstPolicies(
+  const byPolicy = validateResourceAgainstPolicies(
     { namespace, namespaceLabels, identifier, scopes },
     context.policies,
     context.defaultPolicy,
   );
   const isBroken = (path: ResourceFault['path']) => ruleFaults.some((fault) => fault.path.join() === path.join());
   // No policy could permit what the protocol itself refuses: one field, one message.
-  const all = [...ruleFaults, ...judged.faults.filter(({ path }) => !isBroken(path))];
+  const all = [...ruleFaults, ...byPolicy.faults.filter(({ path }) => !isBroken(path))];
   return {
     ...read,
     awaitsNamespace: false,
     faults: all,
     // One that is refused for another field keeps its identifier: else another resource could take it over meanwhile.
     claim: all.some(deniesIdentifier) ? undefined : withoutFinalSlash(identifier),
-    isListed: judged.isListed,
-    maxResourcesPerNamespace: judged.maxResourcesPerNamespace,
+    isListed: byPolicy.isListed,
+    maxResourcesPerNamespace: byPolicy.maxResourcesPerNamespace,
   };
 }
 

@@ -1,5 +1,5 @@
-// The ProtectedResources of one install with their verdicts. A change is judged alone; the ranking among all is renewed
-// with it. The controller and the token servers keep one each, and a folder is judged by a new one.
+// The ProtectedResources of one install with their verdicts. A change validates one resource again and ranks all. The
+// controller and each token server keep one set; the validation of a folder makes a new one.
 
 import { withoutFinalSlash } from '../../oauth/registry/resources.ts';
 import type { Programmed } from '../kinds/conditions.ts';
@@ -28,26 +28,26 @@ export interface AdmittedResourcesOptions extends Omit<ResourceContext, 'policie
   readonly policies: () => ResourceContext['policies'];
 }
 
-/** What differs from the settlement before; keys. */
-export interface SettledResources {
-  /** Resources whose verdicts may differ. */
-  readonly judged: readonly string[];
-  /** Resources that are accepted or withheld now and were not, or otherwise, or the reverse. */
+/** The keys of the resources that changed since the previous {@link AdmittedResources.recompute}. */
+export interface ResourceChanges {
+  /** Resources whose verdict may differ. */
+  readonly verdicts: readonly string[];
+  /** Resources that became or ceased to be accepted or withheld, or are so with another `spec`. */
   readonly granting: readonly string[];
 }
 
-const NOTHING_SETTLED: SettledResources = { judged: [], granting: [] };
+const NO_CHANGES: ResourceChanges = { verdicts: [], granting: [] };
 const NOT_OBSERVED: Programmed = { status: 'Unknown', reason: 'Pending', message: '' };
 
 export class AdmittedResources<Source extends SourceObject> {
   readonly #options: AdmittedResourcesOptions;
   readonly #objects = new Map<string, { readonly object: Source; readonly reading: ResourceReading }>();
   readonly #findings = new Map<string, ResourceFindings<Source>>();
-  /** Whether anything changed since the last {@link settle}. */
+  /** Whether anything changed since the last {@link recompute}. */
   #isChanged = false;
   #ranked: ReadonlyMap<ResourceFindings, readonly ResourceFault[]> = new Map();
-  /** By key, as of the last {@link settle}. */
-  #settled: ReadonlyMap<string, ResourceFindings<Source>> = new Map();
+  /** The findings as of the last {@link recompute}, by key. */
+  #computed: ReadonlyMap<string, ResourceFindings<Source>> = new Map();
   #accepted: ReadonlyMap<string, AcceptedResource> = new Map();
   #withheld: ReadonlyMap<string, WithheldResource> = new Map();
   /** Namespaces, by identifier without a final slash. */
@@ -76,15 +76,15 @@ export class AdmittedResources<Source extends SourceObject> {
   }
 
   /** To be called when policies, or labels of namespaces, changed. @param namespace undefined: any */
-  rejudge(namespace?: string): void {
+  revalidate(namespace?: string): void {
     this.#isChanged = true;
     if (namespace === undefined) this.#findings.clear();
     else for (const key of this.#findings.keys()) if (key.startsWith(`${namespace}/`)) this.#findings.delete(key);
   }
 
-  /** Judges what changed, and ranks all. */
-  settle(): SettledResources {
-    if (!this.#isChanged) return NOTHING_SETTLED;
+  /** Validates the changed resources, and ranks all. */
+  recompute(): ResourceChanges {
+    if (!this.#isChanged) return NO_CHANGES;
     this.#isChanged = false;
     const context = { ...this.#options, policies: this.#options.policies() };
     for (const [key, { object, reading }] of this.#objects) {
@@ -92,45 +92,45 @@ export class AdmittedResources<Source extends SourceObject> {
     }
     const rankedBefore = this.#ranked;
     this.#ranked = faultsAmongAll([...this.#findings.values()]);
-    const judged = [...this.#findings].flatMap(([key, findings]) => {
-      const isSame = this.#settled.get(key) === findings;
+    const verdicts = [...this.#findings].flatMap(([key, findings]) => {
+      const isSame = this.#computed.get(key) === findings;
       return isSame && isSameFault(faultsOf(rankedBefore, findings), faultsOf(this.#ranked, findings)) ? [] : [key];
     });
-    this.#settled = new Map(this.#findings);
+    this.#computed = new Map(this.#findings);
     const [acceptedBefore, withheldBefore] = [this.#accepted, this.#withheld];
-    this.#accepted = this.#judgedBy(acceptedResource);
-    this.#withheld = this.#judgedBy(withheldResource);
+    this.#accepted = this.#resourcesBy(acceptedResource);
+    this.#withheld = this.#resourcesBy(withheldResource);
     const owners = [...this.#accepted.values(), ...this.#withheld.values()];
     this.#owners = new Map(owners.map(({ identifier, namespace }) => [withoutFinalSlash(identifier), namespace]));
     const granting = new Set([
       ...changedKeys(acceptedBefore, this.#accepted),
       ...changedKeys(withheldBefore, this.#withheld),
     ]);
-    return { judged, granting: [...granting] };
+    return { verdicts, granting: [...granting] };
   }
 
-  #judgedBy<Judged>(
-    judge: (findings: ResourceFindings, amongAll: readonly ResourceFault[]) => Judged | undefined,
-  ): ReadonlyMap<string, Judged> {
+  #resourcesBy<Result>(
+    resourceOf: (findings: ResourceFindings, amongAll: readonly ResourceFault[]) => Result | undefined,
+  ): ReadonlyMap<string, Result> {
     return new Map(
       [...this.#findings].flatMap(([key, findings]) => {
-        const resource = judge(findings, faultsOf(this.#ranked, findings));
+        const resource = resourceOf(findings, faultsOf(this.#ranked, findings));
         return resource === undefined ? [] : [[key, resource] as const];
       }),
     );
   }
 
-  /** The accepted resources as of the last {@link settle}, by `<namespace>/<name>`. */
+  /** The accepted resources as of the last {@link recompute}, by `<namespace>/<name>`. */
   get accepted(): ReadonlyMap<string, AcceptedResource> {
     return this.#accepted;
   }
 
-  /** The withheld resources as of the last {@link settle}, by `<namespace>/<name>`: none has the identifier of an accepted one. */
+  /** The withheld resources as of the last {@link recompute}, by `<namespace>/<name>`: none has the identifier of an accepted one. */
   get withheld(): ReadonlyMap<string, WithheldResource> {
     return this.#withheld;
   }
 
-  /** The namespace of the accepted or withheld resource that has an identifier, as of the last {@link settle}. */
+  /** The namespace of the accepted or withheld resource that has an identifier, as of the last {@link recompute}. */
   readonly ownerOf: OwnerOf = (identifier) => this.#owners.get(withoutFinalSlash(identifier));
 
   /** Of the resources of this install. */
@@ -143,7 +143,7 @@ export class AdmittedResources<Source extends SourceObject> {
     return this.#objects.get(key)?.object;
   }
 
-  /** The verdict as of the last {@link settle}; undefined when it is no resource of this install. */
+  /** The verdict as of the last {@link recompute}; undefined when it is no resource of this install. */
   verdict(key: string, programmed: Programmed = NOT_OBSERVED): ResourceVerdict<Source> | undefined {
     const findings = this.#findings.get(key);
     return findings && resourceVerdict(findings, faultsOf(this.#ranked, findings), programmed);

@@ -149,13 +149,13 @@ export class ResourceController extends KindController {
   }
 
   #revalidate(namespace?: string): void {
-    this.#resources.rejudge(namespace);
+    this.#resources.revalidate(namespace);
     this.#rankings.addAfter(ALL, GATHERING_MILLISECONDS);
   }
 
   #recompute(): void {
-    const { judged, granting } = this.#resources.settle();
-    for (const key of judged) this.queue.add(key);
+    const { verdicts, granting } = this.#resources.recompute();
+    for (const key of verdicts) this.queue.add(key);
     if (granting.length > 0) this.#options.onGrantsChanged(granting);
   }
 

@@ -169,9 +169,9 @@ describe('several resources', () => {
     ]);
     expect([...resources.accepted.keys()]).toEqual(['early/notes']);
     resources.delete('early/notes');
-    expect(resources.settle()).toEqual({ judged: ['late/notes'], granting: ['early/notes', 'late/notes'] });
+    expect(resources.recompute()).toEqual({ verdicts: ['late/notes'], granting: ['early/notes', 'late/notes'] });
     expect([...resources.accepted.keys()]).toEqual(['late/notes']);
-    expect(resources.settle()).toEqual({ judged: [], granting: [] });
+    expect(resources.recompute()).toEqual({ verdicts: [], granting: [] });
   });
 
   describe('of which one is refused', () => {
@@ -218,27 +218,27 @@ describe('several resources', () => {
       const state = () => [resources.accepted.size, resources.withheld.size, resources.ownerOf(resource)];
       const GRANTING = ['early/notes'];
       resources.put(sound.object);
-      expect(resources.settle().granting).toEqual(GRANTING);
+      expect(resources.recompute().granting).toEqual(GRANTING);
       expect(state()).toEqual([1, 0, 'early']);
       resources.put(refused.object);
-      expect(resources.settle().granting).toEqual(GRANTING);
+      expect(resources.recompute().granting).toEqual(GRANTING);
       expect(state()).toEqual([0, 1, 'early']);
       resources.put(sound.object);
-      expect(resources.settle().granting).toEqual(GRANTING);
+      expect(resources.recompute().granting).toEqual(GRANTING);
       expect(state()).toEqual([1, 0, 'early']);
       resources.put(refused.object);
-      resources.settle();
+      resources.recompute();
       resources.delete('early/notes');
-      expect(resources.settle().granting).toEqual(GRANTING);
+      expect(resources.recompute().granting).toEqual(GRANTING);
       expect(state()).toEqual([0, 0, undefined]);
     });
   });
 
-  it('given a change of one among many → no other is named as judged', () => {
+  it('given a change of one among many → it alone is named', () => {
     const resources = resourcesOf(['one', 'two', 'three'].map((name) => resourceDocument({}, { name })));
     const [changed] = verdictsOf(resources);
     if (changed === undefined) throw new Error('there is none');
     resources.put({ ...changed.object });
-    expect(resources.settle().judged).toEqual(['team/one']);
+    expect(resources.recompute().verdicts).toEqual(['team/one']);
   });
 });
