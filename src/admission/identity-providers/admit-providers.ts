@@ -1,5 +1,5 @@
-// The judge of IdentityProviders. There are so few that all are judged together at each change: each by itself, then
-// against the older ones.
+// Admission of IdentityProviders. An install has few, so each change validates all of them: each alone, then against the
+// older ones.
 
 import { type IdentityProvider, LOCAL_USERS } from '../../oauth/registry/identity-provider.ts';
 import {
@@ -32,17 +32,17 @@ export interface ProviderObservation {
   readonly programmed: Programmed;
 }
 
-/** What IdentityProviders are judged by beside their manifests. */
+/** The settings and objects that IdentityProviders are validated against. */
 export interface ProvidersContext {
   readonly unknownFields: UnknownFields;
-  /** The only namespace whose providers count; undefined where it is not known: then each counts in its own. */
+  /** The only namespace whose providers are accepted; undefined where it is not known: then every namespace is. */
   readonly releaseNamespace: string | undefined;
   /** The Secret of a name in the namespace of a provider. */
   readonly secret: (namespace: string, name: string) => ProviderSecret;
   readonly observed: (object: SourceObject) => ProviderObservation;
 }
 
-/** The result of judging one IdentityProvider among all others. */
+/** The result of admission for one IdentityProvider among all others. */
 export interface ProviderVerdict<Source extends SourceObject = SourceObject> {
   readonly object: Source;
   /** Undefined when it is not a well-shaped IdentityProvider. */
@@ -51,13 +51,13 @@ export interface ProviderVerdict<Source extends SourceObject = SourceObject> {
   /** Accepted, ResolvedRefs, Reachable, Programmed, Ready, in this order. */
   readonly conditions: readonly Condition[];
   /**
-   * As the registry has it, with a fault without credentials: that stops sign-ins and ends no session. Undefined where it
-   * counts for nothing.
+   * As the registry has it; a provider with a fault has no credentials there, which disables sign-in and ends no session.
+   * Undefined where the registry ignores it.
    */
   readonly provider: IdentityProvider | undefined;
 }
 
-/** Judges every provider, in the order given. Never throws, for any manifest. */
+/** Validates every provider, in the order given. Never throws, for any manifest. */
 export function admitProviders<Source extends SourceObject>(
   objects: readonly Source[],
   context: ProvidersContext,
@@ -82,7 +82,7 @@ export function registryProviders(
   );
 }
 
-/** What judging one manifest by itself found. */
+/** The result of validating one manifest alone. */
 interface Findings<Source extends SourceObject> {
   readonly object: Source;
   readonly manifest: IdentityProviderManifest | undefined;

@@ -1,8 +1,8 @@
-// Whose people a provider vouches for: the issuer of an OpenID provider, or the host of a GitHub.
+// The source of the users that a provider asserts: the issuer of an OpenID provider, or the host of a GitHub.
 
 import { fieldsOf } from '../kinds/manifest.ts';
 
-/** Two providers with the same source would vouch for the same people. */
+/** Two providers with the same source assert the same users. */
 export type PeopleSource =
   | { readonly type: 'OIDC'; readonly issuer: string }
   | { readonly type: 'GitHub'; readonly host: string };

@@ -8,7 +8,7 @@ import { IDENTITY_PROVIDER, type IdentityProviderSpec } from '../kinds/identity-
 import { API_VERSION, fieldsOf, readManifest, type SourceObject } from '../kinds/manifest.ts';
 import { peopleSource } from './people-source.ts';
 
-/** @param credentials undefined where nothing can be signed in by it */
+/** @param credentials undefined where sign-in through the provider is disabled */
 export function registryProvider(
   { name, uid, generation }: SourceObject,
   spec: IdentityProviderSpec,
@@ -34,7 +34,7 @@ export function registryProvider(
   return { ...shared, ...source, organizations };
 }
 
-/** What sessions are judged by, from a manifest that is no well-shaped one; undefined where it names no source. */
+/** The provider that sessions are validated against, of a malformed manifest; undefined where it names no source. */
 export function unreadableProvider(object: SourceObject): IdentityProvider | undefined {
   const { type, suspended, revokeTokensBefore, verifyEvery, allow, oidc, gitHub } = fieldsOf(
     fieldsOf(object.manifest).spec,

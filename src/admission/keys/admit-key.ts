@@ -1,4 +1,4 @@
-// The judge of one SigningKey: whether it is accepted, and with which material. The owner of the stored keys (the
+// Admission of one SigningKey: whether it is accepted, and with which material. The owner of the stored keys (the
 // controller, or `dev`) decides when they are published, activated and retired.
 
 import { importSigningKey, type SigningKey } from '../../oauth/registry/keys.ts';
@@ -30,7 +30,7 @@ export const KEY_FAULTS = [
 
 export type KeyFaultReason = (typeof KEY_FAULTS)[number];
 
-/** The result of judging one SigningKey. */
+/** The result of admission for one SigningKey. */
 export interface KeyVerdict<Source extends SourceObject = SourceObject> {
   readonly object: Source;
   /** Undefined when it is not a well-shaped SigningKey. */
@@ -47,7 +47,7 @@ export interface KeyVerdict<Source extends SourceObject = SourceObject> {
   readonly faults: readonly Fault<KeyFaultReason>[];
 }
 
-/** What a SigningKey is judged by besides its manifest. */
+/** The settings and objects that a SigningKey is validated against. */
 export interface KeyContext {
   readonly unknownFields: UnknownFields;
   /** The only namespace whose SigningKeys are accepted. */
@@ -64,7 +64,7 @@ const MINIMUM_PRE_PUBLISH_SECONDS = 600;
 /** No access token lives longer than a day. */
 const MINIMUM_RETAIN_SECONDS = 24 * 3600;
 
-/** Judges one SigningKey. Never throws or rejects, for any manifest. */
+/** Validates one SigningKey. Never throws or rejects, for any manifest. */
 export async function admitKey<Source extends SourceObject>(
   object: Source,
   context: KeyContext,
