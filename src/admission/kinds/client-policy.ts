@@ -213,7 +213,7 @@ export const CLIENT_POLICY_CRD = {
   names: { kind: 'ClientPolicy', plural: 'clientpolicies', shortName: 'oacp' },
   scope: 'Cluster',
   description:
-    'What the clients of some namespaces may ask for. The administrators of the cluster write it, not the teams. One of the policies that select a namespace must permit all of a client; a namespace that none selects is judged by the baseline.',
+    'What the clients of some namespaces may ask for. The administrators of the cluster write it, not the teams. One of the policies that select a namespace must permit all of a client; the baseline applies to a namespace that none selects.',
   columns: [
     ...readyColumns('Whether the policy counts.', 'Why it does not.'),
     {

@@ -1,5 +1,5 @@
-// The IdentityProvider resource: fields, bounds and defaults. admission/identity-providers/ judges it: the type is a plain
-// bounded string here, so that a type of a newer version has a reason of its own.
+// The IdentityProvider resource: fields, bounds and defaults. admission/identity-providers/ validates it: the type is a
+// plain bounded string here, so that a type of a newer version has a reason of its own.
 
 import { z } from 'zod';
 import { conditions, type KindDefinition, readyColumns, type StatusOf, statusOf } from './crd.ts';

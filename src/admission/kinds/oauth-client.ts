@@ -1,5 +1,5 @@
-// The OAuthClient resource: fields, bounds and defaults. admit-client.ts judges the values: grant types and methods are
-// therefore plain bounded strings here, so that an unknown one is refused with its own reason and not as a type error.
+// The OAuthClient resource: fields, bounds and defaults. admit-client.ts validates the values: grant types and methods
+// are therefore plain bounded strings here, so that an unknown one is refused with its own reason and not as a type error.
 
 import { z } from 'zod';
 import { auth } from './client-auth.ts';
@@ -120,7 +120,7 @@ export const OWN_FIELDS = {
     'Where people may be sent back to: https, http on loopback, or a private-use scheme with a dot. Compared as strings; a loopback literal matches on any port. authorization_code needs one.',
   ),
   postLogoutRedirectUris: uris().describe(
-    'Where people may be sent after signing out, by exactly this address. Judged like redirectUris.',
+    'Where people may be sent after signing out, by exactly this address. The rules of redirectUris apply.',
   ),
   allowedCorsOrigins: setOf(origin(), 32).describe(
     'Origins whose pages may call the JSON endpoints. Each needs allow.corsOrigins of a policy.',
@@ -316,7 +316,7 @@ export const OAUTH_CLIENT_CRD = {
       description: 'When the secret is replaced.',
     },
     { name: 'Grants', priority: 1, jsonPath: '.status.grants', description: 'The grants that the client may use.' },
-    { name: 'Policy', priority: 1, jsonPath: '.status.policy', description: 'The policy that it was judged by.' },
+    { name: 'Policy', priority: 1, jsonPath: '.status.policy', description: 'The policy that the client was validated against.' },
     {
       name: 'Last-Used',
       type: 'date',

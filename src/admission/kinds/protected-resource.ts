@@ -1,4 +1,4 @@
-// The ProtectedResource resource: fields, bounds and defaults. admission/resources/ judges the values: identifier, scopes
+// The ProtectedResource resource: fields, bounds and defaults. admission/resources/ validates the values: identifier, scopes
 // and languages are therefore plain bounded strings here, so that each fault has a reason of its own.
 
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// The SigningKey resource: fields, bounds and defaults of one rotating ring. admit-key.ts judges it.
+// The SigningKey resource: fields, bounds and defaults of one rotating ring. admit-key.ts validates it.
 
 import { z } from 'zod';
 import {

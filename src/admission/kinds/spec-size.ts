@@ -12,7 +12,7 @@ export const OVERSIZED = { path: ['spec'], message: `is larger than ${MAX_SPEC_B
 /** The most bytes of a JWK Set as JSON, wherever it comes from. */
 export const JWKS_BYTES_MAX = 32 * 1024;
 
-/** Stands for a `spec` beyond the bound where objects are cached: the judge refuses it like the `spec` itself. */
+/** Stands for a `spec` beyond the bound where objects are cached: admission refuses it like the `spec` itself. */
 export class OversizedSpec {
   readonly className: string;
 
