@@ -1,5 +1,6 @@
-// The cookies of a browser that has left for an identity provider: what has to come back, and where the sign-in leads then. They
-// are sealed and bound to the browser, and no store knows them: a request without a session leaves nothing behind.
+// The cookies of the pending sign-ins of a browser: the values that the callback of an identity provider must match, and the
+// destination of the sign-in. They are sealed and bound to the browser, and no store has them: a request without a session
+// writes no state.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -10,7 +11,7 @@ import { type CookieForm, cookieForm } from './cookie-form.ts';
 import type { Destination } from './sealed-request.ts';
 import { bindingTo, SealedTexts } from './sealed-text.ts';
 
-/** How long a person may take at the provider. */
+/** How long a sign-in at the provider may take. */
 const LIFETIME_SECONDS = 600;
 /** Of one cookie; browsers keep 4 096 bytes with name and attributes. */
 const PART_CHARACTERS = 3500;
@@ -18,9 +19,11 @@ const PARTS_MAX = 2;
 /** Of all pending sign-ins of a browser: servers and proxies refuse longer headers. */
 const CHARACTERS_MAX = PARTS_MAX * PART_CHARACTERS;
 const SIGN_INS_MAX = 4;
+/** A word of the purpose that the cookies are sealed for: part of their format, as the name `grantry-away-` is. */
+const SEALED_FOR = 'departure';
 /** The sealed text is ours, and no longer than the request that it holds. */
 const INFLATED_MAX = 64 * 1024;
-/** The begin of a state in the name of its cookie. */
+/** The first characters of a state, which the name of its cookie contains. */
 const TAG = /^[A-Za-z0-9_-]{8}/;
 
 /** What the cookies of one pending sign-in seal. */
@@ -29,7 +32,7 @@ export interface SealedSignIn {
   /** The name, the uid and the issuer of the provider. */
   readonly provider: { readonly name: string; readonly uid: string; readonly issuer: string };
   readonly pending: PendingSignIn;
-  /** When the browser left, epoch milliseconds. */
+  /** When the sign-in began, epoch milliseconds. */
   readonly leftAt: number;
 }
 
@@ -55,7 +58,7 @@ export class PendingSignIns {
 
   constructor({ issuer, peppers, clock, random }: PendingSignInsOptions) {
     this.#clock = clock;
-    this.#texts = new SealedTexts({ purpose: `grantry pending departure v1\0${issuer}`, peppers, random });
+    this.#texts = new SealedTexts({ purpose: `grantry pending ${SEALED_FOR} v1\0${issuer}`, peppers, random });
     const { prefix, attributes } = cookieForm(issuer);
     this.#name = `${prefix}grantry-away-`;
     this.#attributes = attributes;
@@ -83,8 +86,8 @@ export class PendingSignIns {
 
   /**
    * The pending sign-in that a callback completes, with its cookies cleared: it completes once.
-   * @param state as it came back
-   * @returns undefined where this browser has none of this state, or it is too old
+   * @param state of the callback
+   * @returns undefined where this browser has none of this state, or it has expired
    */
   take({ request, reply }: Answering, browser: string, state: string): SealedSignIn | undefined {
     if (!TAG.test(state)) return undefined;
