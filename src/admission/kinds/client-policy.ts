@@ -168,15 +168,15 @@ const limits = (object: MakeObject) =>
         'The most for tokens.idTokenLifetime of clients with the scope openid. Baseline: 1h. No server can revoke an ID token.',
       ),
     maxClientsPerNamespace: count().describe(
-      'How many clients a namespace may have; the oldest have the places. Of several permitting policies the greatest counts. Baseline: 200.',
+      'How many clients a namespace may have; the oldest have the places. Of several permitting policies the greatest applies. Baseline: 200.',
     ),
     maxResourcesPerNamespace: count().describe(
-      'How many ProtectedResources a namespace may have; the oldest have the places. Of several permitting policies the greatest counts. Baseline: 50.',
+      'How many ProtectedResources a namespace may have; the oldest have the places. Of several permitting policies the greatest applies. Baseline: 50.',
     ),
     maxState: quantity()
       .optional()
       .describe(
-        'How many bytes a namespace may have in the store without a person, counted by each replica: opaque tokens of client_credentials, and marks of used assertions and proofs. Of several permitting policies the greatest counts. Baseline: 64Mi.',
+        'How many bytes a namespace may have in the store without a person, counted by each replica: opaque tokens of client_credentials, and marks of used assertions and proofs. Of several permitting policies the greatest applies. Baseline: 64Mi.',
       ),
     requireSenderConstraint: z
       .boolean()
@@ -215,7 +215,7 @@ export const CLIENT_POLICY_CRD = {
   description:
     'What the clients of some namespaces may ask for. The administrators of the cluster write it, not the teams. One of the policies that select a namespace must permit all of a client; the baseline applies to a namespace that none selects.',
   columns: [
-    ...readyColumns('Whether the policy counts.', 'Why it does not.'),
+    ...readyColumns('Whether the policy applies.', 'Why it does not.'),
     {
       name: 'Namespaces',
       type: 'integer',
@@ -235,7 +235,7 @@ export const CLIENT_POLICY_CRD = {
       matchedNamespaces: z.int().min(0).meta({ format: 'int32' }).describe('How many namespaces the policy selects.'),
       matchedClients: z.int().min(0).meta({ format: 'int32' }).describe('How many clients of its class are in them.'),
       conditions: conditions(
-        'Accepted and, computed from it, Ready. AmbiguousClientIds is there, and True, while two of the selected namespaces could claim the same id by one entry of allow.clientIds; the policy counts all the same.',
+        'Accepted and, computed from it, Ready. AmbiguousClientIds is there, and True, while two of the selected namespaces could claim the same id by one entry of allow.clientIds; the policy applies all the same.',
       ),
     }),
   pending: ['Accepted', 'Ready'],

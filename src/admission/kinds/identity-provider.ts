@@ -206,7 +206,7 @@ const spec = (object: MakeObject) =>
     revokeTokensBefore: time()
       .optional()
       .describe(
-        'Nothing counts that people began by this provider before this time. RFC 3339, such as 2026-01-31T12:00:00Z.',
+        'Sessions, grants and tokens from sign-ins through this provider before this time are revoked. RFC 3339, such as 2026-01-31T12:00:00Z.',
       ),
     clientSecretRef: clientSecretRef(object),
     verifyEvery: verifyEvery(),
@@ -263,7 +263,7 @@ export const IDENTITY_PROVIDER_CRD = {
   names: { kind: 'IdentityProvider', plural: 'identityproviders', shortName: 'idp' },
   scope: 'Namespaced',
   description:
-    'An OpenID provider, or GitHub, whose people may sign in. It counts only in the namespace that grantry runs in; of more than 16 the oldest count, and of one issuer or host the oldest.',
+    'An OpenID provider, or GitHub, whose people may sign in. It is accepted only in the namespace that grantry runs in; of more than 16 the oldest are accepted, and of one issuer or host the oldest.',
   columns: [
     { name: 'Type', jsonPath: '.spec.type', description: 'How people sign in by it.' },
     ...readyColumns('Whether people can sign in by it.', 'Why they cannot.'),

@@ -95,7 +95,7 @@ const resource = (object: MakeObject) =>
 const resourceServer = (object: MakeObject) =>
   object({
     audiences: audiences().describe(
-      'Whose tokens this client may ask about: absolute URIs, never the issuer. The identifier of a ProtectedResource counts only in its namespace, and needs no policy there.',
+      'Whose tokens this client may ask about: absolute URIs, never the issuer. The identifier of a ProtectedResource applies only in its namespace, and needs no policy there.',
     ),
   });
 
@@ -220,7 +220,7 @@ const spec = (object: MakeObject) =>
     defaultAudience: text(512)
       .optional()
       .describe(
-        'Which audience counts when a request names none, one of audiences or the identifier of a resource. Required with more than one of both. With the scope openid it may be the issuer, for requests with that scope.',
+        'The audience of a token when the request names none: one of audiences or the identifier of a resource. Required with more than one of both. With the scope openid it may be the issuer, for requests with that scope.',
       ),
     resources: listOf(resource(object), RESOURCES_MAX)
       .default([])
@@ -237,7 +237,7 @@ const spec = (object: MakeObject) =>
     signIn: signIn(object)
       .optional()
       .describe(
-        'Which people may use the client. Where both lists have members, both must hold. A change counts for sign-ins at once, and for tokens that are out at their next refresh.',
+        'Which people may use the client. Where both lists have members, both must hold. A change applies to sign-ins at once, and to issued tokens at their next refresh.',
       ),
     requireState: z.boolean().default(false).describe('Whether an authorization request without state is refused.'),
     senderConstraint: z
@@ -316,7 +316,12 @@ export const OAUTH_CLIENT_CRD = {
       description: 'When the secret is replaced.',
     },
     { name: 'Grants', priority: 1, jsonPath: '.status.grants', description: 'The grants that the client may use.' },
-    { name: 'Policy', priority: 1, jsonPath: '.status.policy', description: 'The policy that the client was validated against.' },
+    {
+      name: 'Policy',
+      priority: 1,
+      jsonPath: '.status.policy',
+      description: 'The policy that the client was validated by.',
+    },
     {
       name: 'Last-Used',
       type: 'date',

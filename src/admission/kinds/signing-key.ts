@@ -73,7 +73,9 @@ const spec = (object: MakeObject) =>
     suspended: z
       .boolean()
       .default(false)
-      .describe('A suspended ring neither signs nor is published: what it signed is worthless meanwhile.'),
+      .describe(
+        'A suspended ring neither signs nor is published; while it is suspended, the tokens that it signed are rejected.',
+      ),
     rotation: rotation(object)
       .prefault({})
       .describe(
@@ -133,7 +135,7 @@ export const SIGNING_KEY_CRD = {
   names: { kind: 'SigningKey', plural: 'signingkeys', shortName: 'skey' },
   scope: 'Namespaced',
   description:
-    'A ring of keys of one algorithm that tokens are signed with. It counts only in the namespace that grantry runs in. Without any, an ES256 ring is made. Of several rings the newest one with ES256 signs, else the newest.',
+    'A ring of keys of one algorithm that tokens are signed with. It is accepted only in the namespace that grantry runs in. Without any, an ES256 ring is made. Of several rings the newest one with ES256 signs, else the newest.',
   columns: [
     { name: 'Algorithm', jsonPath: '.spec.algorithm', description: 'What the ring signs with.' },
     { name: 'Active-Key', jsonPath: '.status.activeKeyId', description: 'The key that signs.' },
