@@ -100,7 +100,7 @@ export class PublishedClients {
     return this.#clients.keys();
   }
 
-  /** Stores an object, which counts once it is validated. One of another class, or one that is being deleted, is removed. */
+  /** Stores an object, which is served once it is validated. One of another class, or one that is being deleted, is removed. */
   put(object: KubernetesObject): void {
     const { uid } = object.metadata;
     if (!isReadableClient(object)) {

@@ -117,7 +117,7 @@ function placeFaults(
 ): readonly ProviderFault[] {
   const faults: ProviderFault[] = [];
   if (releaseNamespace !== undefined && namespace !== releaseNamespace) {
-    const message = `Identity providers count only in ${releaseNamespace}, the namespace that grantry itself runs in.`;
+    const message = `IdentityProviders are accepted only in ${releaseNamespace}, the namespace that grantry runs in.`;
     faults.push({ path: ['metadata', 'namespace'], reason: 'NamespaceNotHonoured', message });
   }
   if (name === LOCAL_USERS) {
@@ -167,7 +167,7 @@ function issuerTaken(type: string | undefined): ProviderFault {
 const TOO_MANY: ProviderFault = {
   path: ['metadata', 'name'],
   reason: 'TooManyProviders',
-  message: `There are ${PROVIDERS_MAX} older identity providers, and no more than that.`,
+  message: `At most ${PROVIDERS_MAX} IdentityProviders are accepted, and ${PROVIDERS_MAX} are older.`,
 };
 
 function byAge(

@@ -61,7 +61,7 @@ export interface KeyContext {
 
 /** JWKS responses may be cached for 5 minutes; every resource server must have fetched a key before it signs. */
 const MINIMUM_PRE_PUBLISH_SECONDS = 600;
-/** No access token lives longer than a day. */
+/** The longest lifetime of an access token. */
 const MINIMUM_RETAIN_SECONDS = 24 * 3600;
 
 /** Validates one SigningKey. Never throws or rejects, for any manifest. */
@@ -96,7 +96,7 @@ function namespaceFaults(
   { releaseNamespace }: KeyContext,
 ): readonly Fault<KeyFaultReason>[] {
   if (namespace === releaseNamespace) return [];
-  const message = `Signing keys count only in ${releaseNamespace}, the namespace that grantry itself runs in.`;
+  const message = `SigningKeys are accepted only in ${releaseNamespace}, the namespace that grantry runs in.`;
   return [{ path: ['metadata', 'namespace'], reason: 'NamespaceNotHonoured', message }];
 }
 
@@ -109,7 +109,7 @@ function rotationFaults({ spec: { rotation } }: SigningKeyManifest): readonly Fa
   }
   if (rotation.interval <= rotation.prePublish) refuse('interval', 'Must be longer than prePublish.');
   if (rotation.retain < MINIMUM_RETAIN_SECONDS) {
-    refuse('retain', 'Must be at least 24h: a retired key stays until the last token it signed has died.');
+    refuse('retain', 'Must be at least 24h: a retired key is published until the last token that it signed has expired.');
   }
   return faults;
 }

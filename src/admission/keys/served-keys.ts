@@ -88,7 +88,7 @@ function isSuspended({ manifest }: SourceObject): boolean {
   return fieldsOf(fieldsOf(manifest).spec).suspended === true;
 }
 
-/** The key ids that any of these SigningKeys revokes: a key that leaked must not live on in another ring. */
+/** The key ids that any of these SigningKeys revokes: a key that leaked must not stay active in another ring. */
 export function revokedKeyIds(objects: readonly SourceObject[]): ReadonlySet<string> {
   const lists = objects.map(({ manifest }) => fieldsOf(fieldsOf(manifest).spec).revokedKeyIds);
   return new Set(lists.flatMap((list: unknown) => (Array.isArray(list) ? (list as readonly string[]) : [])));

@@ -1,5 +1,5 @@
-// The audience of a client whose manifest names no audience and no resource: of its own namespace, so that its tokens are
-// good at no other tenant's API. The baseline permits it to the APIs of that namespace (client-policy.ts).
+// The audience of a client whose manifest names no audience and no resource: of its own namespace, so that no
+// other tenant's API accepts its tokens. The baseline permits it to the APIs of that namespace (client-policy.ts).
 
 import type { OAuthClientSpec } from './oauth-client.ts';
 

@@ -51,7 +51,7 @@ export function ungrantedReferences(
   );
 }
 
-/** The resource as far as this client is concerned: only the namespace of the client counts. */
+/** The resource as far as this client is concerned: its selectors match no other namespace than that of the client. */
 function grantorOf({ namespace, spec }: AcceptedResource, client: ReferringClient): Grantor {
   const select = selectBy((asked) => (asked === client.namespace ? client.namespaceLabels : undefined));
   return { namespace, scopes: spec.scopes, allowedClients: allowedClientsOf(spec, select) };

@@ -6,7 +6,7 @@ import { withoutFinalSlash } from '../../oauth/registry/resources.ts';
 import { isLoopback } from '../../oauth/values/redirect-uri.ts';
 
 const NAMESPACE_URN = 'urn:grantry:ns:';
-/** RFC 8141 §2: the namespace is case-insensitive, so one spelling of it counts. */
+/** RFC 8141 §2: the namespace is case-insensitive, so only one spelling of it is accepted. */
 const URN = /^urn:[a-z0-9][a-z0-9-]{0,30}[a-z0-9]:[^?%]+$/;
 
 /** The identifier of a resource whose manifest gives none. */
@@ -25,7 +25,7 @@ export function identifierFault(
 ): string | undefined {
   if (!isResourceIndicator(identifier)) return 'is not an absolute URI without fragment (RFC 8707 section 2)';
   if (/[%?]/.test(identifier)) return 'has a query or an escape; a resource is compared letter by letter';
-  // A token of any tenant would be good there.
+  // The endpoints of the issuer would accept a token of any tenant.
   if (issuer !== undefined && withoutFinalSlash(identifier) === withoutFinalSlash(issuer)) {
     return 'is the issuer, which is the audience of its own endpoints only';
   }
