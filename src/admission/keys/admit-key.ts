@@ -109,7 +109,10 @@ function rotationFaults({ spec: { rotation } }: SigningKeyManifest): readonly Fa
   }
   if (rotation.interval <= rotation.prePublish) refuse('interval', 'Must be longer than prePublish.');
   if (rotation.retain < MINIMUM_RETAIN_SECONDS) {
-    refuse('retain', 'Must be at least 24h: a retired key is published until the last token that it signed has expired.');
+    refuse(
+      'retain',
+      'Must be at least 24h: a retired key is published until the last token that it signed has expired.',
+    );
   }
   return faults;
 }
