@@ -24,7 +24,7 @@
 // `x` holds the first 162 bits of the SHA-256 of the secret, no fewer than the secret itself has (160).
 // Lists are joined by spaces, which neither scopes (RFC 6749 §3.3) nor resources can hold; times are milliseconds.
 
-import { HIGHEST_WATERMARK } from '../stores/watermarks.ts';
+import { WATERMARKS } from '../stores/watermarks.ts';
 
 /**
  * Lua: `record`, the unexpired grant of KEYS[1] or nil, and its times; `text(name)` joins the pieces of a long value.
@@ -124,13 +124,10 @@ local LETTERS = {
 }
 `;
 
-/**
- * Lua: `is_ended(last)`, whether a kill switch ends the grant: one in the request, or a watermark among KEYS 4 to
- * `last`, which is the last key by default.
- */
-export const KILL_SWITCHES = `${HIGHEST_WATERMARK}
-local function is_ended(last)
-  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+/** Lua: `is_ended(times)`, whether a kill switch ends the grant: one in the request, or one of these watermarks. */
+export const KILL_SWITCHES = `${WATERMARKS}
+local function is_ended(times)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest(times))
 end
 `;
 

@@ -3,7 +3,7 @@
 // `memory/grants.ts` is the same in TypeScript; `grants.ts` calls the scripts.
 
 import type { Script } from '../scripts/script.ts';
-import { CLOCK } from '../scripts/script-clock.ts';
+import { CLOCK, NOW } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
 import { EFFECTS, KILL_SWITCHES, NARROW, RECORD } from './grant-record.ts';
 
@@ -15,7 +15,7 @@ function answering(lua: string): string {
   return `local function answer()\n${lua}end\nreturn cjson.encode(answer())`;
 }
 
-const REDEMPTION = answering(`${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
+const REDEMPTION = answering(`${NOW}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
 ${KILL_SWITCHES}${NARROW}${EFFECTS}
 if not record or record.z or tonumber(record.w or 0) >= 5 then return { 'gone' } end
 if record['v' .. request.attemptId] then return { 'gone' } end
@@ -52,8 +52,10 @@ else
   redis.call('HDEL', KEYS[1], 'm', 'w')
   expire(KEYS[1], created + kept * 1000)
 end
-if is_ended(#KEYS - 1) then return { 'ended' } end
-local is_newer = created > highest_watermark(#KEYS)
+local times = watermarks(4)
+local upper_bound = table.remove(times)
+if is_ended(times) then return { 'ended' } end
+local is_newer = created > tonumber(upper_bound or 0)
 return { 'redeemed', described(), scope, audience, is_newer }
 `);
 
@@ -73,11 +75,11 @@ export const REDEEM_CROSS_SLOT: Script = { ...REDEEM, name: 'grantRedeemApart', 
  */
 const MAX_CONCURRENT_RETRIES = 8;
 
-const ROTATION = answering(`${CLOCK}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
+const ROTATION = answering(`${NOW}${RECORD}${HISTORY}local request = cjson.decode(ARGV[2])
 ${KILL_SWITCHES}${NARROW}${EFFECTS}
 if not record then return { 'gone' } end
 if text('u') ~= request.clientUid then return { 'no_match' } end
-if is_ended() then return { 'ended' } end
+if is_ended(watermarks(4)) then return { 'ended' } end
 if record.z or record['v' .. request.attemptId] then return { 'gone' } end
 -- The refresh token proves that its code was redeemed. A fail-over has lost that: the token is newer than the record.
 local is_unknown = not record.g and record.m and record.m ~= history()

@@ -6,7 +6,7 @@ import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
 import { NOTING } from '../stores/logouts.ts';
-import { HIGHEST_WATERMARK } from '../stores/watermarks.ts';
+import { WATERMARKS } from '../stores/watermarks.ts';
 
 /** KEYS of {@link ISSUE}: grant, index, three watermarks, session, the person's sessions and logins. */
 const OWN_KEYS = 8;
@@ -60,10 +60,10 @@ end
 export const ISSUE: Script = {
   name: 'grantIssue',
   keys: OWN_KEYS,
-  lua: `${CLOCK}${HISTORY}${HIGHEST_WATERMARK}${MAKE_ROOM}${NOTING}
+  lua: `${CLOCK}${HISTORY}${WATERMARKS}${MAKE_ROOM}${NOTING}
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
-if tonumber(ARGV[4]) <= highest_watermark(3, 5) then return { 'outdated' } end
+if tonumber(ARGV[4]) <= highest(watermarks(3, 5)) then return { 'outdated' } end
 local session, session_ends = ARGV[6], nil
 if session ~= '' then
   local idle

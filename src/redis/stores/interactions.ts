@@ -15,10 +15,10 @@ import type { RedisKeys } from '../connection/keys.ts';
 import type { StoreParts } from '../connection/store-parts.ts';
 import { OUT_OF_MEMORY } from '../scripts/out-of-memory.ts';
 import type { Script } from '../scripts/script.ts';
-import { CLOCK } from '../scripts/script-clock.ts';
+import { CLOCK, NOW } from '../scripts/script-clock.ts';
 
 /** Lua: parses and writes a field; a taken or expired interaction parses to nil. */
-const FIELD = `${CLOCK}
+const FIELD = `
 local function parsed(text)
   local ends, place, decision, interaction = string.match(text or '', '^(%d+) (%d+) (%S+) (.*)$')
   if not ends or now >= tonumber(ends) then return nil end
@@ -34,7 +34,7 @@ end
 const CREATE: Script = {
   name: 'interactionCreate',
   keys: 1,
-  lua: `${FIELD}
+  lua: `${CLOCK}${FIELD}
 local created = { ends = now + ARGV[4], place = 0, decision = '-', interaction = ARGV[3] }
 local open, last, all = {}, created.ends, redis.call('HGETALL', KEYS[1])
 for at = 1, #all, 2 do
@@ -55,7 +55,7 @@ expire(KEYS[1], last)
 };
 
 /** ARGV offset, interaction id. */
-const FOUND = `${FIELD}
+const FOUND = `${CLOCK}${FIELD}
 local found = parsed(redis.call('HGET', KEYS[1], ARGV[2]))
 `;
 
@@ -90,7 +90,7 @@ const DENY: Script = { ...DECIDE, name: 'interactionDeny', allowsOom: true };
 const TAKE: Script = {
   name: 'interactionTake',
   keys: 1,
-  lua: `${FIELD}${OUT_OF_MEMORY}
+  lua: `${NOW}${FIELD}${OUT_OF_MEMORY}
 local text = redis.call('HGET', KEYS[1], ARGV[2])
 local taker, kept = string.match(text or '', '^taken (%S+) (.*)$')
 if taker and taker ~= ARGV[3] and not string.find(ARGV[4], '.' .. taker .. '.', 1, true) then return false end

@@ -46,17 +46,21 @@ const RAISE_PERSON: Script = { name: 'watermarkRaisePerson', keys: 2, lua: RAISE
 const RAISE_ALL: Script = { name: 'watermarkRaiseAll', keys: SHARDS.length, lua: RAISE_EACH, allowsOom: true };
 
 /**
- * Lua: `highest_watermark(first, last)`, the highest among KEYS `first` to `last`, which is the last key by default.
+ * Lua: `watermarks(first, last)`, those of KEYS `first` to `last`, which is the last key by default; `highest(times)`, the
+ * highest of them, 0 where none is set.
  */
-export const HIGHEST_WATERMARK = `
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+export const WATERMARKS = `
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
 end
 `;
 
-const HIGHEST = `${HIGHEST_WATERMARK}return highest_watermark(1)`;
+const HIGHEST = `${WATERMARKS}return highest(watermarks(1))`;
 
 const READ_CLIENT: Script = { name: 'watermarkReadClient', keys: 2, lua: HIGHEST };
 const READ_PERSON: Script = { name: 'watermarkReadPerson', keys: 3, lua: HIGHEST };

@@ -15,13 +15,16 @@ local function expire(key, at)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
 end
 
 local function make_room()
@@ -96,7 +99,7 @@ end
 
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
-if tonumber(ARGV[4]) <= highest_watermark(3, 5) then return { 'outdated' } end
+if tonumber(ARGV[4]) <= highest(watermarks(3, 5)) then return { 'outdated' } end
 local session, session_ends = ARGV[6], nil
 if session ~= '' then
   local idle
@@ -147,13 +150,16 @@ local function expire(key, at)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
 end
 
 local function make_room()
@@ -228,7 +234,7 @@ end
 
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
-if tonumber(ARGV[4]) <= highest_watermark(3, 5) then return { 'outdated' } end
+if tonumber(ARGV[4]) <= highest(watermarks(3, 5)) then return { 'outdated' } end
 local session, session_ends = ARGV[6], nil
 if session ~= '' then
   local idle
@@ -322,13 +328,12 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-local clock = redis.call('TIME')
-if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+local time = redis.call('TIME')
+if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[#ARGV]) then
   return redis.error_reply('LATE the deadline of the request has passed')
 end
 local function answer()
 
-local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
 local function lifetime(at)
   return math.max(1, math.min(math.ceil(at - now), 1e13))
@@ -370,18 +375,21 @@ local function needed(lifetime)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 local request = cjson.decode(ARGV[2])
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
 end
 
-local function is_ended(last)
-  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+local function is_ended(times)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest(times))
 end
 
 local function put_all(set, list)
@@ -510,8 +518,10 @@ else
   redis.call('HDEL', KEYS[1], 'm', 'w')
   expire(KEYS[1], created + kept * 1000)
 end
-if is_ended(#KEYS - 1) then return { 'ended' } end
-local is_newer = created > highest_watermark(#KEYS)
+local times = watermarks(4)
+local upper_bound = table.remove(times)
+if is_ended(times) then return { 'ended' } end
+local is_newer = created > tonumber(upper_bound or 0)
 return { 'redeemed', described(), scope, audience, is_newer }
 end
 return cjson.encode(answer())
@@ -522,13 +532,12 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-local clock = redis.call('TIME')
-if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+local time = redis.call('TIME')
+if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[#ARGV]) then
   return redis.error_reply('LATE the deadline of the request has passed')
 end
 local function answer()
 
-local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
 local function lifetime(at)
   return math.max(1, math.min(math.ceil(at - now), 1e13))
@@ -570,18 +579,21 @@ local function needed(lifetime)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 local request = cjson.decode(ARGV[2])
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
 end
 
-local function is_ended(last)
-  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+local function is_ended(times)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest(times))
 end
 
 local function put_all(set, list)
@@ -710,8 +722,10 @@ else
   redis.call('HDEL', KEYS[1], 'm', 'w')
   expire(KEYS[1], created + kept * 1000)
 end
-if is_ended(#KEYS - 1) then return { 'ended' } end
-local is_newer = created > highest_watermark(#KEYS)
+local times = watermarks(4)
+local upper_bound = table.remove(times)
+if is_ended(times) then return { 'ended' } end
+local is_newer = created > tonumber(upper_bound or 0)
 return { 'redeemed', described(), scope, audience, is_newer }
 end
 return cjson.encode(answer())
@@ -832,13 +846,12 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-local clock = redis.call('TIME')
-if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+local time = redis.call('TIME')
+if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[#ARGV]) then
   return redis.error_reply('LATE the deadline of the request has passed')
 end
 local function answer()
 
-local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
 local function lifetime(at)
   return math.max(1, math.min(math.ceil(at - now), 1e13))
@@ -880,18 +893,21 @@ local function needed(lifetime)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 local request = cjson.decode(ARGV[2])
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
 end
 
-local function is_ended(last)
-  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+local function is_ended(times)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest(times))
 end
 
 local function put_all(set, list)
@@ -987,7 +1003,7 @@ end
 
 if not record then return { 'gone' } end
 if text('u') ~= request.clientUid then return { 'no_match' } end
-if is_ended() then return { 'ended' } end
+if is_ended(watermarks(4)) then return { 'ended' } end
 if record.z or record['v' .. request.attemptId] then return { 'gone' } end
 -- The refresh token proves that its code was redeemed. A fail-over has lost that: the token is newer than the record.
 local is_unknown = not record.g and record.m and record.m ~= history()
@@ -1055,13 +1071,12 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-local clock = redis.call('TIME')
-if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+local time = redis.call('TIME')
+if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[#ARGV]) then
   return redis.error_reply('LATE the deadline of the request has passed')
 end
 local function answer()
 
-local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
 local function lifetime(at)
   return math.max(1, math.min(math.ceil(at - now), 1e13))
@@ -1103,18 +1118,21 @@ local function needed(lifetime)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 local request = cjson.decode(ARGV[2])
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
 end
 
-local function is_ended(last)
-  return created <= math.max(request.revokedBefore, request.watermark or 0, highest_watermark(4, last))
+local function is_ended(times)
+  return created <= math.max(request.revokedBefore, request.watermark or 0, highest(times))
 end
 
 local function put_all(set, list)
@@ -1210,7 +1228,7 @@ end
 
 if not record then return { 'gone' } end
 if text('u') ~= request.clientUid then return { 'no_match' } end
-if is_ended() then return { 'ended' } end
+if is_ended(watermarks(4)) then return { 'ended' } end
 if record.z or record['v' .. request.attemptId] then return { 'gone' } end
 -- The refresh token proves that its code was redeemed. A fail-over has lost that: the token is newer than the record.
 local is_unknown = not record.g and record.m and record.m ~= history()

@@ -149,12 +149,11 @@ if replication.err then return redis.error_reply("NOPERM scripts may not run 'in
 if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
-local clock = redis.call('TIME')
-if clock[1] * 1000 + clock[2] / 1000 > tonumber(ARGV[#ARGV]) then
+local time = redis.call('TIME')
+if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[#ARGV]) then
   return redis.error_reply('LATE the deadline of the request has passed')
 end
 
-local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
 local function lifetime(at)
   return math.max(1, math.min(math.ceil(at - now), 1e13))

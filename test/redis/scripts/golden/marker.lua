@@ -16,7 +16,7 @@ local function expire(key, at)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 
 if history() ~= ARGV[2] then return redis.error_reply('TRYAGAIN another server was inspected') end
@@ -44,7 +44,7 @@ local function expire(key, at)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 
 return {
@@ -72,7 +72,7 @@ local function expire(key, at)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 
 if history() ~= ARGV[2] then return redis.error_reply('TRYAGAIN another server was inspected') end
@@ -101,7 +101,7 @@ local function expire(key, at)
 end
 
 local function history()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+  return string.match(replication, 'master_replid:(%x+)')
 end
 
 if history() ~= ARGV[2] then return redis.error_reply('TRYAGAIN another server was inspected') end

@@ -83,12 +83,15 @@ if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
 end
-return highest_watermark(1)
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
+end
+return highest(watermarks(1))
 
 -- watermarkReadClient
 local replication = redis.pcall('INFO', 'replication')
@@ -97,12 +100,15 @@ if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
 end
-return highest_watermark(1)
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
+end
+return highest(watermarks(1))
 
 -- watermarkReadPerson
 local replication = redis.pcall('INFO', 'replication')
@@ -111,9 +117,12 @@ if string.find(replication, 'role:slave', 1, true) then
   return redis.error_reply('READONLY this script runs on a primary only')
 end
 
-local function highest_watermark(first, last)
-  local highest = 0
-  for _, time in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do highest = math.max(highest, time or 0) end
-  return highest
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
 end
-return highest_watermark(1)
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
+end
+return highest(watermarks(1))
