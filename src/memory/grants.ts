@@ -35,6 +35,7 @@ import {
 import type { GrantsOfPerson } from './grants-of-person.ts';
 import type { MemoryLogins } from './logins.ts';
 import type { SessionRecord } from './sessions.ts';
+import type { MemoryUses } from './uses.ts';
 import type { MemoryWatermarks } from './watermarks.ts';
 
 /** Wrong verifiers that kill a code (OAuth 2.1 §7.5.2). */
@@ -49,6 +50,7 @@ export class MemoryGrants implements GrantStore {
   readonly #sessions: ExpiringMap<SessionRecord>;
   readonly #logins: MemoryLogins;
   readonly #ofPerson: GrantsOfPerson;
+  readonly #uses: MemoryUses;
 
   /** @param accessTokens the map of the opaque tokens: redeem and rotate write theirs in the same action. */
   constructor(fields: {
@@ -59,6 +61,7 @@ export class MemoryGrants implements GrantStore {
     sessions: ExpiringMap<SessionRecord>;
     logins: MemoryLogins;
     ofPerson: GrantsOfPerson;
+    uses: MemoryUses;
   }) {
     this.#clock = fields.clock;
     this.#records = fields.records;
@@ -67,6 +70,7 @@ export class MemoryGrants implements GrantStore {
     this.#sessions = fields.sessions;
     this.#logins = fields.logins;
     this.#ofPerson = fields.ofPerson;
+    this.#uses = fields.uses;
   }
 
   async issue(
@@ -92,6 +96,7 @@ export class MemoryGrants implements GrantStore {
     this.#keep(issuedRecord(grant, { secretHash, now, codeLifetime }));
     const leaving = this.#ofPerson.add(grant, now + retention);
     for (const each of leaving) this.#records.delete(each.grant.grantId);
+    this.#uses.recordUse(subject, clientUid);
     const evicted = leaving.filter(({ revoked }) => !revoked).map((each) => each.grant.grantId);
     return { outcome: 'issued', evicted, forgotten };
   }

@@ -70,6 +70,7 @@ export function memoryStores({ clock, limits }: { clock: Clock; limits?: Partial
       sessions,
       logins,
       ofPerson: new GrantsOfPerson({ index: map('grants'), records }),
+      uses,
     }),
     accessTokens: new MemoryAccessTokens({ tokens: accessTokens }),
     revokedTokens: new MemoryRevokedTokens({ marks: map('revokedTokens') }),

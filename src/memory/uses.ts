@@ -19,6 +19,11 @@ export class MemoryUses implements UseStore {
   }
 
   async note(subject: string, clientUid: string): Promise<void> {
+    this.recordUse(subject, clientUid);
+  }
+
+  /** As `note`, within the action of another store. */
+  recordUse(subject: string, clientUid: string): void {
     const key = keyOf(subject, clientUid);
     const before = this.#uses.get(key);
     const now = this.#clock.now();

@@ -2,8 +2,10 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { USE_INTERVAL, USE_MEMORY } from '../../src/oauth/ports/login-stores.ts';
-import { MINUTE } from './sample-grants.ts';
+import { CODE_LIFETIME, MINUTE, RETENTION, SECRET_HASH, sampleGrant } from './sample-grants.ts';
 import type { MakeStores, StoreWorld } from './store-world.ts';
+
+const SHOP = 'uid-of-shop';
 
 const ALICE = 'usr_alice';
 const BOB = 'usr_bob';
@@ -52,6 +54,37 @@ export function useStoreContract(name: string, makeStores: MakeStores): void {
       const [use] = await listed();
       expect(use?.firstUsed).toBe(firstUsed);
       expect(use?.lastUsed).toBeGreaterThanOrEqual(earliest);
+    });
+
+    it('given a code → one, with the interval and the first time of any other', async () => {
+      const issue = (grant = sampleGrant()) => world.stores.grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION);
+      const earliest = world.now();
+      await issue();
+      const [first] = await listed();
+      expect(first).toEqual({ clientUid: SHOP, firstUsed: first?.firstUsed, lastUsed: first?.firstUsed });
+      expect(first?.firstUsed).toBeGreaterThanOrEqual(earliest);
+      world.advance(USE_INTERVAL - world.tick);
+      await issue();
+      expect(await listed()).toEqual([first]);
+      world.advance(world.tick);
+      const later = world.now();
+      await issue();
+      const [last] = await listed();
+      expect(last?.firstUsed).toBe(first?.firstUsed);
+      expect(last?.lastUsed).toBeGreaterThanOrEqual(later);
+      expect(await listed(BOB)).toEqual([]);
+    });
+
+    it('given a code that is refused, or issued again, after the use was forgotten → none', async () => {
+      const { grants, uses } = world.stores;
+      const grant = sampleGrant();
+      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION);
+      await uses.forget(ALICE, SHOP);
+      await grants.issue(grant, SECRET_HASH, CODE_LIFETIME, RETENTION);
+      const login = { sessionId: grant.grantId, sid: 'sid', offline: false, namespace: 'default' };
+      const refused = await grants.issue(sampleGrant({ login }), SECRET_HASH, CODE_LIFETIME, RETENTION);
+      expect(refused.outcome).toBe('signed_out');
+      expect(await listed()).toEqual([]);
     });
 
     it('is that of one person and one client', async () => {

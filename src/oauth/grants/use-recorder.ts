@@ -1,5 +1,5 @@
-// Records in the store which clients get tokens for which people, for the account page. No answer waits for it, and no fault
-// of it reaches a client.
+// Records in the store which clients renew tokens for which people, for the account page; the store records a code with
+// its grant. No answer waits for it, and no fault of it reaches a client.
 
 import type { Logger } from 'pino';
 import type { Audit, AuditEvent } from '../ports/audit.ts';
@@ -45,10 +45,11 @@ export class UseRecorder implements Audit {
     if (clientUid === undefined) return;
     const key = JSON.stringify([subject, clientUid]);
     const now = clock.now();
-    // A redeemed code may be the first after a revocation, which another replica forgot the uses by.
-    if (type === 'token.refreshed' && now - (this.#recordedAt.get(key) ?? 0) < USE_INTERVAL) return;
+    // The store recorded that use when it issued the code, a minute ago at most.
+    const isRecorded = type === 'token.issued';
+    if (!isRecorded && now - (this.#recordedAt.get(key) ?? 0) < USE_INTERVAL) return;
     this.#recordedAt.set(key, now);
-    void this.#note(subject, clientUid);
+    if (!isRecorded) void this.#note(subject, clientUid);
   }
 
   async #note(subject: string, clientUid: string): Promise<void> {

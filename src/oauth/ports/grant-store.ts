@@ -234,7 +234,8 @@ export interface GrantStore {
    *
    * Where the person has {@link MOST_RECORDS} at the client, the redeemed grants beyond {@link KEPT_GRANTS} are removed,
    * revoked ones first, then the oldest, and the oldest codes beyond {@link KEPT_CODES}, this one included: opening codes
-   * ends no grant. Nothing that was issued under a removed grant is good any more.
+   * ends no grant. Nothing that was issued under a removed grant is good any more. What is written counts as a use of the
+   * client by the person, as in `UseStore.note`, in the same action.
    * @param retention how long from now a grant of the client is needed at most, as in {@link RedeemRequest}
    */
   issue(grant: NewGrant, secretHash: string, codeLifetime: number, retention: number): Promise<IssueAnswer>;

@@ -208,7 +208,7 @@ export const USE_MEMORY = 365 * 24 * 3_600_000;
 /** A use that comes sooner after the last recorded one is not recorded; milliseconds. */
 export const USE_INTERVAL = 3_600_000;
 
-/** When a client got tokens for a person; epoch milliseconds, the last one short by up to {@link USE_INTERVAL}. */
+/** When a client got codes and tokens for a person; epoch milliseconds, the last one short by up to {@link USE_INTERVAL}. */
 export interface ClientUse {
   readonly clientUid: string;
   readonly firstUsed: number;
@@ -218,7 +218,7 @@ export interface ClientUse {
 /** Which clients have used the access of a person. For the person to read: nothing is permitted or refused by it. */
 export interface UseStore {
   /**
-   * The client gets a token for the person now: nothing remembered → the first and the last use are now · the last use
+   * The client gets a token for the person now; `GrantStore.issue` records the same of a code: nothing remembered → the first and the last use are now · the last use
    * at least {@link USE_INTERVAL} ago → the last is now · else nothing changes.
    */
   note(subject: string, clientUid: string): Promise<void>;

@@ -97,14 +97,15 @@ export class RedisGrants implements GrantStore {
     const { login } = grant;
     // The session of another person.
     if (login !== undefined && shardOf(login.sessionId) !== shardOf(grant.grantId)) return { outcome: 'signed_out' };
-    const ofSession = [
+    const ofPerson = [
       // A script's keys are fixed in number.
       login === undefined ? this.#keys.grant(grant.grantId) : this.#keys.session(login.sessionId),
       this.#keys.sessionsOfUser(subject),
       this.#keys.loginsOfUser(subject),
+      this.#keys.usesOfUser(subject),
     ];
-    const keys = [...own, ...this.#watermarks.keysOfPerson(clientUid, subject), ...ofSession];
-    const args = [codeLifetime, retention, authTime, secretHash, ...loginWords(clientUid, login), ...written];
+    const keys = [...own, ...this.#watermarks.keysOfPerson(clientUid, subject), ...ofPerson];
+    const args = [codeLifetime, retention, authTime, secretHash, clientUid, ...loginWords(login), ...written];
     const shard = shardOf(grant.grantId);
     const { outcome, forgotten, others } = await this.#issue({ script: ISSUE, keys, args });
     if (outcome === 'full') return await this.#issueEvicting({ script: ISSUE_EVICTING, keys, args }, shard, others);
@@ -299,10 +300,10 @@ interface IssueReply {
   readonly others: readonly string[];
 }
 
-/** The arguments of the script about a login: session id, `sid`, whether its grant survives, MAC, client uid, namespace. */
-function loginWords(clientUid: string, login: Login | undefined): readonly (string | number)[] {
-  if (login === undefined) return ['', '', '', '', '', ''];
-  return [login.sessionId, login.sid, login.offline ? 1 : 0, login.mac ?? '', clientUid, login.namespace];
+/** The arguments of the script about a login: session id, `sid`, whether its grant survives, MAC, namespace. */
+function loginWords(login: Login | undefined): readonly (string | number)[] {
+  if (login === undefined) return ['', '', '', '', ''];
+  return [login.sessionId, login.sid, login.offline ? 1 : 0, login.mac ?? '', login.namespace];
 }
 
 /** A script that redeems or rotates a grant, with its deadline. */

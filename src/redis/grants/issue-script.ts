@@ -6,10 +6,11 @@ import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
 import { NOTING } from '../stores/logouts.ts';
+import { RECORD_USE } from '../stores/uses.ts';
 import { WATERMARKS } from '../stores/watermarks.ts';
 
-/** KEYS of {@link ISSUE}: grant, index, three watermarks, session, the person's sessions and logins. */
-const OWN_KEYS = 8;
+/** KEYS of {@link ISSUE}: grant, index, three watermarks, session, the person's sessions, logins and uses. */
+const OWN_KEYS = 9;
 
 /**
  * Lua: `make_room()` removes the grants that make room for a new one, and returns the ids of those that were not revoked.
@@ -50,8 +51,8 @@ end
 
 /**
  * KEYS grant, the index of its person's grants at its client, then the user, consent and global watermark of its shard,
- * the session, and of its person sessions and logins; ARGV offset, code lifetime, retention, authTime, SHA-256 of the
- * secret, of a login session id, `sid`, `1` where it survives or `0`, MAC, client uid and namespace, else six empty
+ * the session, and of its person sessions, logins and uses; ARGV offset, code lifetime, retention, authTime, SHA-256 of
+ * the secret, client uid, of a login session id, `sid`, `1` where it survives or `0`, MAC and namespace, else five empty
  * texts, then name and value of each other field of the record. Replies with the outcome, the id of the grant that ends
  * because its session notes its login no more, or an empty text, and the ids of the evicted grants. Where the index is
  * full nothing is written, and the reply is `full`, a blank text, and the ids in it: {@link ISSUE_EVICTING} declares their
@@ -60,11 +61,11 @@ end
 export const ISSUE: Script = {
   name: 'grantIssue',
   keys: OWN_KEYS,
-  lua: `${CLOCK}${HISTORY}${WATERMARKS}${MAKE_ROOM}${NOTING}
+  lua: `${CLOCK}${HISTORY}${WATERMARKS}${MAKE_ROOM}${NOTING}${RECORD_USE}
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
 if tonumber(ARGV[4]) <= highest(watermarks(3, 5)) then return { 'outdated' } end
-local session, session_ends = ARGV[6], nil
+local client_uid, session, session_ends = ARGV[6], ARGV[7], nil
 if session ~= '' then
   local idle
   session_ends, idle = unpack(redis.call('HMGET', KEYS[6], 'e', 'u'))
@@ -87,14 +88,15 @@ redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
 local forgotten = ''
 if session ~= '' then
-  local login = { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now, ARGV[11] }
-  local leaving = note_login(KEYS[8], ARGV[7], tonumber(session_ends), login)
+  local login = { client_uid, string.sub(KEYS[1], -43), tonumber(ARGV[9]), ARGV[10], now, ARGV[11] }
+  local leaving = note_login(KEYS[8], ARGV[8], tonumber(session_ends), login)
   if leaving and leaving[3] == 0 then forgotten = leaving[2] end
 end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
+record_use(KEYS[9], client_uid)
 return { 'issued', forgotten, unpack(evicted) }
 `,
 };

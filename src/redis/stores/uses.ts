@@ -9,29 +9,30 @@ import type { Script } from '../scripts/script.ts';
 import { CLOCK } from '../scripts/script-clock.ts';
 
 /** Lua: `remembered(text)`: the times of the first and the last use, or nothing of one that is forgotten. */
-const REMEMBERED = `${CLOCK}
+const REMEMBERED = `
 local function remembered(text)
   local first, last = string.match(text or '', '^(%d+) (%d+)$')
   if last and now - last < ${USE_MEMORY} then return first, last end
 end
 `;
 
-/** ARGV offset, client uid. Also deletes what is forgotten. */
-const NOTE: Script = {
-  name: 'useNote',
-  keys: 1,
-  lua: `${REMEMBERED}
-local first, last = remembered(redis.call('HGET', KEYS[1], ARGV[2]))
-if last and now - last < ${USE_INTERVAL} then return end
-local time = string.format('%.0f', now)
-redis.call('HSET', KEYS[1], ARGV[2], (first or time) .. ' ' .. time)
-expire(KEYS[1], now + ${USE_MEMORY})
-local all = redis.call('HGETALL', KEYS[1])
-for at = 1, #all, 2 do
-  if not remembered(all[at + 1]) then redis.call('HDEL', KEYS[1], all[at]) end
+/** Lua: `record_use(key, client_uid)` records a use in the hash of a person. Also deletes what is forgotten. */
+export const RECORD_USE = `${REMEMBERED}
+local function record_use(key, client_uid)
+  local first, last = remembered(redis.call('HGET', key, client_uid))
+  if last and now - last < ${USE_INTERVAL} then return end
+  local time = string.format('%.0f', now)
+  redis.call('HSET', key, client_uid, (first or time) .. ' ' .. time)
+  expire(key, now + ${USE_MEMORY})
+  local all = redis.call('HGETALL', key)
+  for at = 1, #all, 2 do
+    if not remembered(all[at + 1]) then redis.call('HDEL', key, all[at]) end
+  end
 end
-`,
-};
+`;
+
+/** ARGV offset, client uid. */
+const NOTE: Script = { name: 'useNote', keys: 1, lua: `${CLOCK}${RECORD_USE}record_use(KEYS[1], ARGV[2])` };
 
 /** ARGV offset, client uid. */
 const FORGET: Script = { name: 'useForget', keys: 1, lua: "redis.call('HDEL', KEYS[1], ARGV[2])" };
@@ -40,7 +41,7 @@ const FORGET: Script = { name: 'useForget', keys: 1, lua: "redis.call('HDEL', KE
 const LIST: Script = {
   name: 'useList',
   keys: 1,
-  lua: `${REMEMBERED}
+  lua: `${CLOCK}${REMEMBERED}
 local all = redis.call('HGETALL', KEYS[1])
 local found = {}
 for at = 1, #all, 2 do

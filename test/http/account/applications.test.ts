@@ -96,10 +96,18 @@ describe('the page of the applications', () => {
     expect(german.body).toContain('1. Januar 2026');
   });
 
-  it('given a client that is allowed and has no token yet → not used yet', async () => {
+  it('given a client that got a code → first and last used then', async () => {
     const world = await anAccountWorld();
     const browser = await world.browser().signIn();
     await browser.authorize(SHOP);
+    expect(entriesOf(await browser.get(PATH))).toEqual([expect.stringContaining('First used: January 1, 2026')]);
+  });
+
+  it('given a client that is allowed and has no use in memory → not used yet', async () => {
+    const world = await anAccountWorld();
+    const browser = await world.browser().signIn();
+    await browser.authorize(SHOP);
+    await world.stores.uses.forget(String(world.audits().at(-1)?.subject), SHOP_UID);
     expect(entriesOf(await browser.get(PATH))).toEqual([expect.stringContaining('Not used yet')]);
   });
 

@@ -37,11 +37,23 @@ function aWorld(note: (subject: string, clientUid: string) => Promise<void> = as
 }
 
 describe('a use', () => {
-  it('given a redeemed code → the use and the event are recorded', () => {
+  it('given a refresh → the use and the event are recorded', () => {
     const { uses, recorded, storedUses } = aWorld();
-    uses.record(ISSUED);
+    uses.record(REFRESHED);
     expect(storedUses).toEqual(['usr_alice uid-of-shop']);
+    expect(recorded).toEqual([REFRESHED]);
+  });
+
+  it('given a redeemed code → the event alone is recorded, and the refreshes of the next hour are no uses', () => {
+    const { uses, clock, recorded, storedUses } = aWorld();
+    uses.record(ISSUED);
     expect(recorded).toEqual([ISSUED]);
+    clock.advance(USE_INTERVAL - 1);
+    uses.record(REFRESHED);
+    expect(storedUses).toEqual([]);
+    clock.advance(1);
+    uses.record(REFRESHED);
+    expect(storedUses).toEqual(['usr_alice uid-of-shop']);
   });
 
   it('given refreshes → one an hour for each person and client', () => {
@@ -56,17 +68,10 @@ describe('a use', () => {
     expect(storedUses).toHaveLength(3);
   });
 
-  it('given a code redeemed within the hour → recorded: the uses may be forgotten since', () => {
-    const { uses, storedUses } = aWorld();
-    uses.record(REFRESHED);
-    uses.record(ISSUED);
-    expect(storedUses).toHaveLength(2);
-  });
-
   it.each([
-    ['a token of a client for itself', { ...ISSUED, subject: 'shop.web', grantId: undefined }],
-    ['a refused request', { ...ISSUED, type: 'token.refused' } as const],
-    ['a client that is no longer registered', { ...ISSUED, clientId: 'shop.gone' }],
+    ['a token of a client for itself', { ...REFRESHED, subject: 'shop.web', grantId: undefined }],
+    ['a refused request', { ...REFRESHED, type: 'token.refused' } as const],
+    ['a client that is no longer registered', { ...REFRESHED, clientId: 'shop.gone' }],
   ])('given %s → the event is recorded, and no use', (_name, event) => {
     const { uses, recorded, storedUses } = aWorld();
     uses.record(event);
@@ -79,8 +84,8 @@ describe('a use', () => {
     const { uses, storedUses, lines } = aWorld(async () => {
       throw faults.shift();
     });
-    uses.record(ISSUED);
-    uses.record(ISSUED);
+    uses.record(REFRESHED);
+    uses.record({ ...REFRESHED, subject: 'usr_bob' });
     expect(storedUses).toHaveLength(2);
     await until('the second is logged', () => lines.length > 0);
     expect(lines).toHaveLength(1);

@@ -29,7 +29,7 @@ end
 
 local function make_room()
   local codes, revoked, active, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
-  for at = 9, #KEYS do
+  for at = 10, #KEYS do
     local key = KEYS[at]
     local id = string.sub(key, -43)
     if key ~= KEYS[1] and redis.call('ZSCORE', KEYS[2], id) then
@@ -97,16 +97,33 @@ local function forget_logins(key)
   end
 end
 
+local function remembered(text)
+  local first, last = string.match(text or '', '^(%d+) (%d+)$')
+  if last and now - last < 31536000000 then return first, last end
+end
+
+local function record_use(key, client_uid)
+  local first, last = remembered(redis.call('HGET', key, client_uid))
+  if last and now - last < 3600000 then return end
+  local time = string.format('%.0f', now)
+  redis.call('HSET', key, client_uid, (first or time) .. ' ' .. time)
+  expire(key, now + 31536000000)
+  local all = redis.call('HGETALL', key)
+  for at = 1, #all, 2 do
+    if not remembered(all[at + 1]) then redis.call('HDEL', key, all[at]) end
+  end
+end
+
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
 if tonumber(ARGV[4]) <= highest(watermarks(3, 5)) then return { 'outdated' } end
-local session, session_ends = ARGV[6], nil
+local client_uid, session, session_ends = ARGV[6], ARGV[7], nil
 if session ~= '' then
   local idle
   session_ends, idle = unpack(redis.call('HMGET', KEYS[6], 'e', 'u'))
   if not idle or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[7], session) then return { 'signed_out' } end
 end
-local is_evicting = #KEYS > 8
+local is_evicting = #KEYS > 9
 if not is_evicting and redis.call('ZCARD', KEYS[2]) >= 200 then
   return { 'full', '', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
 end
@@ -123,14 +140,15 @@ redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
 local forgotten = ''
 if session ~= '' then
-  local login = { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now, ARGV[11] }
-  local leaving = note_login(KEYS[8], ARGV[7], tonumber(session_ends), login)
+  local login = { client_uid, string.sub(KEYS[1], -43), tonumber(ARGV[9]), ARGV[10], now, ARGV[11] }
+  local leaving = note_login(KEYS[8], ARGV[8], tonumber(session_ends), login)
   if leaving and leaving[3] == 0 then forgotten = leaving[2] end
 end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
+record_use(KEYS[9], client_uid)
 return { 'issued', forgotten, unpack(evicted) }
 
 -- grantIssueEvicting
@@ -164,7 +182,7 @@ end
 
 local function make_room()
   local codes, revoked, active, unknown = {}, {}, {}, redis.call('ZCARD', KEYS[2])
-  for at = 9, #KEYS do
+  for at = 10, #KEYS do
     local key = KEYS[at]
     local id = string.sub(key, -43)
     if key ~= KEYS[1] and redis.call('ZSCORE', KEYS[2], id) then
@@ -232,16 +250,33 @@ local function forget_logins(key)
   end
 end
 
+local function remembered(text)
+  local first, last = string.match(text or '', '^(%d+) (%d+)$')
+  if last and now - last < 31536000000 then return first, last end
+end
+
+local function record_use(key, client_uid)
+  local first, last = remembered(redis.call('HGET', key, client_uid))
+  if last and now - last < 3600000 then return end
+  local time = string.format('%.0f', now)
+  redis.call('HSET', key, client_uid, (first or time) .. ' ' .. time)
+  expire(key, now + 31536000000)
+  local all = redis.call('HGETALL', key)
+  for at = 1, #all, 2 do
+    if not remembered(all[at + 1]) then redis.call('HDEL', key, all[at]) end
+  end
+end
+
 -- Idempotent: an existing grant keeps its state.
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'issued' } end
 if tonumber(ARGV[4]) <= highest(watermarks(3, 5)) then return { 'outdated' } end
-local session, session_ends = ARGV[6], nil
+local client_uid, session, session_ends = ARGV[6], ARGV[7], nil
 if session ~= '' then
   local idle
   session_ends, idle = unpack(redis.call('HMGET', KEYS[6], 'e', 'u'))
   if not idle or now >= tonumber(idle) or not redis.call('ZSCORE', KEYS[7], session) then return { 'signed_out' } end
 end
-local is_evicting = #KEYS > 8
+local is_evicting = #KEYS > 9
 if not is_evicting and redis.call('ZCARD', KEYS[2]) >= 200 then
   return { 'full', '', unpack(redis.call('ZRANGE', KEYS[2], 0, 199)) }
 end
@@ -258,14 +293,15 @@ redis.call('HSET', KEYS[1], unpack(fields))
 expire(KEYS[1], now + ARGV[2])
 local forgotten = ''
 if session ~= '' then
-  local login = { ARGV[10], string.sub(KEYS[1], -43), tonumber(ARGV[8]), ARGV[9], now, ARGV[11] }
-  local leaving = note_login(KEYS[8], ARGV[7], tonumber(session_ends), login)
+  local login = { client_uid, string.sub(KEYS[1], -43), tonumber(ARGV[9]), ARGV[10], now, ARGV[11] }
+  local leaving = note_login(KEYS[8], ARGV[8], tonumber(session_ends), login)
   if leaving and leaving[3] == 0 then forgotten = leaving[2] end
 end
 local evicted = is_evicting and make_room() or {}
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
 redis.call('ZADD', KEYS[2], newest + 1, string.sub(KEYS[1], -43))
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then expire(KEYS[2], now + ARGV[3]) end
+record_use(KEYS[9], client_uid)
 return { 'issued', forgotten, unpack(evicted) }
 
 -- grantRead

@@ -58,12 +58,15 @@ local function remembered(text)
   if last and now - last < 31536000000 then return first, last end
 end
 
-local first, last = remembered(redis.call('HGET', KEYS[1], ARGV[2]))
-if last and now - last < 3600000 then return end
-local time = string.format('%.0f', now)
-redis.call('HSET', KEYS[1], ARGV[2], (first or time) .. ' ' .. time)
-expire(KEYS[1], now + 31536000000)
-local all = redis.call('HGETALL', KEYS[1])
-for at = 1, #all, 2 do
-  if not remembered(all[at + 1]) then redis.call('HDEL', KEYS[1], all[at]) end
+local function record_use(key, client_uid)
+  local first, last = remembered(redis.call('HGET', key, client_uid))
+  if last and now - last < 3600000 then return end
+  local time = string.format('%.0f', now)
+  redis.call('HSET', key, client_uid, (first or time) .. ' ' .. time)
+  expire(key, now + 31536000000)
+  local all = redis.call('HGETALL', key)
+  for at = 1, #all, 2 do
+    if not remembered(all[at + 1]) then redis.call('HDEL', key, all[at]) end
+  end
 end
+record_use(KEYS[1], ARGV[2])
