@@ -7,7 +7,9 @@ import { cappedToken, narrowAccess } from '../oauth/access/access.ts';
 import type { Alert } from '../oauth/ports/audit.ts';
 import type {
   Grant,
+  GrantParties,
   GrantState,
+  GrantStatus,
   GrantStore,
   IssueAnswer,
   NewGrant,
@@ -158,6 +160,12 @@ export class MemoryGrants implements GrantStore {
     if (record === undefined) return undefined;
     const { grant, revoked, generation, refreshedAt } = record;
     return { grant, revoked, generation, refreshedAt };
+  }
+
+  async status(grantId: string, { clientUid, subject }: GrantParties): Promise<GrantStatus | undefined> {
+    const state = await this.read(grantId);
+    if (state?.grant.clientUid !== clientUid || state.grant.subject !== subject) return undefined;
+    return { ...state, watermark: this.#watermarks.highest(clientUid, subject) };
   }
 
   /** @returns whether the grant lived */

@@ -7,6 +7,7 @@ import { grantEvictionContract } from './grant-eviction.ts';
 import { grantRedemptionContract } from './grant-redemption.ts';
 import { grantRetriesContract } from './grant-retries.ts';
 import { grantRotationContract } from './grant-rotation.ts';
+import { grantStatusContract } from './grant-status.ts';
 import { keyBindingContract } from './key-binding.ts';
 import { consentStoreContract, interactionStoreContract, sessionStoreContract } from './login-stores.ts';
 import { loginsAgainstEndsContract } from './logins-against-ends.ts';
@@ -24,6 +25,7 @@ const CONTRACTS = [
   grantRotationContract,
   grantAccessContract,
   grantRetriesContract,
+  grantStatusContract,
   keyBindingContract,
   accessTokenStoreContract,
   revokedTokenStoreContract,

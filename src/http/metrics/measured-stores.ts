@@ -14,6 +14,7 @@ const ACTIONS: { readonly [Name in keyof Stores]: Readonly<Record<keyof Stores[N
     noteRetryElsewhere: true,
     revoke: true,
     read: true,
+    status: true,
     subjectOf: true,
   },
   accessTokens: { write: true, read: true, revoke: true },

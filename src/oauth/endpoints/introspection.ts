@@ -56,7 +56,7 @@ export class IntrospectionEndpoint {
       await authenticated.claim();
       const presented = await this.#status.recognise(request.parameters.require('token'), registry);
       const visible = presented !== undefined && maySee(caller, presented, registry);
-      const active = visible && (await this.#status.isAlive(presented, registry));
+      const active = visible && (await this.#status.activeToken(presented, registry));
       const response = active ? this.#describe(presented, registry) : ({ active: false } as const);
       return { response, clientId, authMethod };
     } catch (error) {

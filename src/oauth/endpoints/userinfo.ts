@@ -87,8 +87,7 @@ export class UserinfoEndpoint {
    * @throws StoreUnavailableError rather than guessing whether the token is revoked
    */
   async handle(request: UserinfoRequest): Promise<UserinfoResult> {
-    const { registry, owners } = this.#options;
-    const snapshot = registry.current;
+    const snapshot = this.#options.registry.current;
     const credentials = presentedCredentials(request);
     if (isBearerError(credentials)) throw new AccessRefused(credentials);
     const token = await this.#tokenOf(credentials, snapshot);
@@ -98,12 +97,11 @@ export class UserinfoEndpoint {
       new AccessRefused({ code, reason, scheme: credentials.scheme }, { clientId });
     const sender = this.#verifySender(credentials, token, request);
     if (isBearerError(sender)) throw new AccessRefused(sender, { clientId });
-    if (!(await this.#status.isAlive(token.presented, snapshot))) throw refuse('invalid_token', 'token_revoked');
-    const person = await owners.find(subject);
-    if (person === undefined) throw refuse('invalid_token', 'person_unknown');
+    const active = await this.#status.activeToken(token.presented, snapshot);
+    if (active?.person === undefined) throw refuse('invalid_token', 'token_revoked');
     if (!USERINFO_SCOPE.every((each) => scope.includes(each))) throw refuse('insufficient_scope', 'scope_too_small');
     const dpopNonce = await this.#useProof(sender, client, request);
-    return { claims: { ...personClaims(scope, person, client), sub: subject }, clientId, scope, dpopNonce };
+    return { claims: { ...personClaims(scope, active.person, client), sub: subject }, clientId, scope, dpopNonce };
   }
 
   async #tokenOf({ token, scheme }: PresentedCredentials, registry: Registry): Promise<PersonToken> {

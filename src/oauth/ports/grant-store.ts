@@ -205,6 +205,15 @@ export interface GrantState {
   readonly refreshedAt: number;
 }
 
+/** The client and the person of a grant: their watermarks, and those of the pair, end it. */
+export type GrantParties = Pick<Grant, 'clientUid' | 'subject'>;
+
+/** The state of a grant, and the watermark that ends what was issued under it. */
+export interface GrantStatus extends GrantState {
+  /** The highest of the global, the client's, the user's and the pair's; 0 when none was raised. */
+  readonly watermark: number;
+}
+
 /** So many redeemed grants of one person at one client, the newest, are never removed to make room. */
 export const KEPT_GRANTS = 100;
 /** So many unredeemed codes of one person at one client, the newest, are never removed to make room. */
@@ -267,4 +276,6 @@ export interface GrantStore {
   revoke(grantId: string): Promise<void>;
   /** The grant if it is known and not past every lifetime; undefined otherwise. */
   read(grantId: string): Promise<GrantState | undefined>;
+  /** As `read`, with the watermark, for the parties that a token of the grant names; undefined also for a grant of others. */
+  status(grantId: string, parties: GrantParties): Promise<GrantStatus | undefined>;
 }

@@ -99,6 +99,10 @@ export function sealedGrants(store: GrantStore, seals: Seals): GrantStore {
       const state = await store.read(grantId);
       return state !== undefined && isAuthentic(state.grant) ? state : undefined;
     },
+    async status(grantId, parties) {
+      const status = await store.status(grantId, parties);
+      return status !== undefined && isAuthentic(status.grant) ? status : undefined;
+    },
   };
 }
 

@@ -4,41 +4,39 @@
 import { maySignIn } from '../access/sign-in-limits.ts';
 import { OAuthError } from '../ports/error.ts';
 import type { StoredGrant } from '../ports/grant-store.ts';
-import type { People, Person, Stores } from '../ports/ports.ts';
+import type { People, Person } from '../ports/ports.ts';
 import type { Client } from '../registry/client.ts';
 
-/** The ports that the checks read. */
+/** What ends a grant beside its record, as found before. */
 export interface KillSwitches {
-  readonly stores: Pick<Stores, 'watermarks'>;
+  /** The highest watermark of the client and the person. */
+  readonly watermark: number;
+  readonly person: Person | undefined;
   readonly owners: People;
 }
 
 /**
- * The reason why a grant is revoked although its record is not: `grant_before_watermark` (global, client, user or
- * withdrawn consent) or `subject_inactive`; undefined when it is not revoked (security rows T4, RF11).
+ * Whether a grant is active, unless its record is revoked: no watermark (global, client, user or withdrawn consent) and no
+ * kill switch of client or person ends it (security rows T4, RF11).
  */
-export async function revocationReason(
+export function isActive(
+  grant: Pick<StoredGrant, 'createdAt' | 'authTime'>,
   client: Client,
-  grant: Pick<StoredGrant, 'subject' | 'createdAt' | 'authTime'>,
-  { stores, owners }: KillSwitches,
-): Promise<string | undefined> {
-  const [watermark, person] = await Promise.all([
-    stores.watermarks.read(client.uid, grant.subject),
-    owners.find(grant.subject),
-  ]);
-  if (grant.createdAt <= Math.max(watermark, client.revokeTokensBefore)) return 'grant_before_watermark';
-  return revocationByPerson(grant, person, owners);
+  { watermark, person, owners }: KillSwitches,
+): boolean {
+  if (grant.createdAt <= Math.max(watermark, client.revokeTokensBefore)) return false;
+  return revocationByPerson(grant, person, owners) === undefined;
 }
 
 /**
- * The part of {@link revocationReason} that is about the person.
+ * The part of {@link isActive} that is about the person.
  * @param person as found before
  * @throws OAuthError invalid_grant, if the kill switch of the person revokes the grant
  */
 export function requireActive(
   grant: Pick<StoredGrant, 'authTime'>,
   person: Person | undefined,
-  { owners }: Pick<KillSwitches, 'owners'>,
+  { owners }: { readonly owners: People },
 ): void {
   const reason = revocationByPerson(grant, person, owners);
   if (reason !== undefined) throw invalidGrant(reason);

@@ -2,14 +2,14 @@
 // A token is revoked by any of these: its own mark, its grant, its client, its person, a watermark (security row T4).
 
 import type { GrantState, StoredGrant } from '../ports/grant-store.ts';
-import type { Clock, People, Stores } from '../ports/ports.ts';
+import type { Clock, People, Person, Stores } from '../ports/ports.ts';
 import type { StoredAccessToken } from '../ports/token-stores.ts';
 import type { Client } from '../registry/client.ts';
 import type { Registry } from '../registry/registry.ts';
 import { type AccessTokenClaims, isIssuedTo } from './access-token-claims.ts';
 import { reportedAuthTime } from './auth-time.ts';
 import type { Handles, RefreshHandle } from './handles.ts';
-import { revocationReason } from './revocation-checks.ts';
+import { isActive } from './revocation-checks.ts';
 import type { AccessTokens } from './tokens.ts';
 
 /** A token this issuer made, by kind; it may be revoked. */
@@ -17,6 +17,12 @@ export type PresentedToken =
   | { readonly kind: 'jwt'; readonly claims: AccessTokenClaims }
   | { readonly kind: 'opaque'; readonly token: StoredAccessToken }
   | { readonly kind: 'refresh'; readonly handle: RefreshHandle; readonly state: GrantState };
+
+/** An active token. */
+export interface ActiveToken {
+  /** As of now; undefined for the token of a client itself. */
+  readonly person: Person | undefined;
+}
 
 export interface TokenStatusOptions {
   readonly clock: Clock;
@@ -51,48 +57,64 @@ export class TokenStatus {
     return claims && { kind: 'jwt', claims };
   }
 
-  /** Whether a recognised token is active. */
-  async isAlive(presented: PresentedToken, registry: Registry): Promise<boolean> {
+  /** A recognised token as long as it is active; undefined otherwise. */
+  async activeToken(presented: PresentedToken, registry: Registry): Promise<ActiveToken | undefined> {
     switch (presented.kind) {
       case 'refresh':
-        return this.#isRefreshAlive(presented.handle, presented.state, registry);
+        return this.#activeRefreshToken(presented.handle, presented.state, registry);
       case 'opaque': {
         const { clientUid, ...token } = presented.token;
         const client = registry.findByUid(clientUid);
-        return client !== undefined && this.#isAccessAlive(client, token, (grant) => isOfGrant(presented.token, grant));
+        return client && this.#activeAccessToken(client, token, (grant) => isOfGrant(presented.token, grant));
       }
       case 'jwt': {
         const { client_id, sub, iat, grant_id, jti } = presented.claims;
         const client = registry.find(client_id);
-        if (client === undefined || !isIssuedTo(client, presented.claims)) return false;
-        if (await this.#options.stores.revokedTokens.has(jti)) return false;
-        return this.#isAccessAlive(client, { subject: sub, issuedAtSeconds: iat, grantId: grant_id });
+        if (client === undefined || !isIssuedTo(client, presented.claims)) return undefined;
+        const [isRevoked, active] = await Promise.all([
+          this.#options.stores.revokedTokens.has(jti),
+          this.#activeAccessToken(client, { subject: sub, issuedAtSeconds: iat, grantId: grant_id }),
+        ]);
+        return isRevoked ? undefined : active;
       }
     }
   }
 
-  async #isAccessAlive(
+  async #activeAccessToken(
     client: Client,
-    token: Pick<StoredAccessToken, 'subject' | 'issuedAtSeconds' | 'grantId'>,
+    { subject, issuedAtSeconds, grantId }: Pick<StoredAccessToken, 'subject' | 'issuedAtSeconds' | 'grantId'>,
     isOfGrant: (grant: StoredGrant) => boolean = () => true,
-  ): Promise<boolean> {
-    const { stores } = this.#options;
-    if (token.grantId === undefined) {
+  ): Promise<ActiveToken | undefined> {
+    const { stores, owners } = this.#options;
+    if (grantId === undefined) {
       const watermark = await stores.watermarks.read(client.uid, undefined);
-      return token.issuedAtSeconds * 1000 > Math.max(watermark, client.revokeTokensBefore);
+      return issuedAtSeconds * 1000 > Math.max(watermark, client.revokeTokensBefore)
+        ? { person: undefined }
+        : undefined;
     }
-    const state = await stores.grants.read(token.grantId);
-    if (state === undefined || state.revoked || state.grant.clientUid !== client.uid) return false;
-    if (!isOfGrant(state.grant)) return false;
-    return (await revocationReason(client, state.grant, this.#options)) === undefined;
+    const [status, person] = await Promise.all([
+      stores.grants.status(grantId, { clientUid: client.uid, subject }),
+      owners.find(subject),
+    ]);
+    if (status === undefined || status.revoked || !isOfGrant(status.grant)) return undefined;
+    return isActive(status.grant, client, { watermark: status.watermark, person, owners }) ? { person } : undefined;
   }
 
-  async #isRefreshAlive(handle: RefreshHandle, state: GrantState, registry: Registry): Promise<boolean> {
-    const client = registry.findByUid(state.grant.clientUid);
-    if (client === undefined || state.revoked || state.generation !== handle.generation) return false;
-    if (!client.grantTypes.includes('refresh_token')) return false;
-    if (this.#options.clock.now() >= refreshExpiry(client, state)) return false;
-    return (await revocationReason(client, state.grant, this.#options)) === undefined;
+  async #activeRefreshToken(
+    handle: RefreshHandle,
+    { grant, ...state }: GrantState,
+    registry: Registry,
+  ): Promise<ActiveToken | undefined> {
+    const { clock, stores, owners } = this.#options;
+    const client = registry.findByUid(grant.clientUid);
+    if (client === undefined || state.revoked || state.generation !== handle.generation) return undefined;
+    if (!client.grantTypes.includes('refresh_token')) return undefined;
+    if (clock.now() >= refreshExpiry(client, { grant, ...state })) return undefined;
+    const [watermark, person] = await Promise.all([
+      stores.watermarks.read(client.uid, grant.subject),
+      owners.find(grant.subject),
+    ]);
+    return isActive(grant, client, { watermark, person, owners }) ? { person } : undefined;
   }
 }
 

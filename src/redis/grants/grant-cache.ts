@@ -1,17 +1,12 @@
 // A cache of the immutable facts about recently used grants. With a cached subject a refresh needs one round trip to
 // Redis instead of two; cached watermark keys save the refresh three hashes.
 
+import type { GrantParties } from '../../oauth/ports/grant-store.ts';
 import { RecentValues } from '../../oauth/values/recent-values.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
 
 /** This many of the most recently used grants are always cached, and at most twice as many, which take some 8 MB. */
 const MIN_ENTRIES = 5000;
-
-/** The client and the person whose watermarks can end a grant. */
-interface GrantParties {
-  readonly clientUid: string;
-  readonly subject: string;
-}
 
 export class GrantCache {
   readonly #watermarks: Pick<RedisWatermarks, 'keysFor'>;

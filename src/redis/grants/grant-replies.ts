@@ -1,7 +1,13 @@
 // Parses the replies of the grant scripts: JSON lists become the answers of the store. An absent value is `false`.
 
 import type { Alert } from '../../oauth/ports/audit.ts';
-import type { GrantState, RedeemAnswer, RotateAnswer, StoredGrant } from '../../oauth/ports/grant-store.ts';
+import type {
+  GrantState,
+  GrantStatus,
+  RedeemAnswer,
+  RotateAnswer,
+  StoredGrant,
+} from '../../oauth/ports/grant-store.ts';
 import type { Confirmation } from '../../oauth/ports/token-stores.ts';
 import { split } from '../stores/spaced-list.ts';
 
@@ -44,10 +50,10 @@ type RotateReply =
   | readonly ['reused', string | false]
   | readonly ['gone' | 'no_match' | 'bad_proof' | 'scope_exceeded' | 'target_exceeded' | 'ended'];
 
-/** What the script that reads a grant replies. */
+/** What the scripts that read a grant reply; one of them ends with the watermark. */
 type ReadReply =
-  | readonly [GrantReply, revoked: string | false, generation: string | false, refreshedAt: number]
-  | readonly [false];
+  | readonly [GrantReply, revoked: string | false, generation: string | false, refreshedAt: number, watermark?: number]
+  | readonly [false, revoked?: undefined, generation?: undefined, refreshedAt?: undefined, watermark?: undefined];
 
 /** An alert as the scripts write it: JSON leaves out what is undefined. */
 export function writtenAlert(alert: Alert): Alert {
@@ -104,7 +110,17 @@ export function rotateAnswer(grantId: string, json: string): RotateAnswer {
 
 /** Parses the reply of a read; undefined where there is no grant. */
 export function grantState(grantId: string, json: string): GrantState | undefined {
-  const [grant, revoked, generation, refreshedAt] = JSON.parse(json) as ReadReply;
+  return stateIn(grantId, JSON.parse(json) as ReadReply);
+}
+
+/** As {@link grantState}, with the watermark that ends the reply. */
+export function grantStatus(grantId: string, json: string): GrantStatus | undefined {
+  const reply = JSON.parse(json) as ReadReply;
+  const state = stateIn(grantId, reply);
+  return state && { ...state, watermark: reply[4] ?? 0 };
+}
+
+function stateIn(grantId: string, [grant, revoked, generation, refreshedAt]: ReadReply): GrantState | undefined {
   if (grant === false) return undefined;
   return {
     grant: storedGrant(grantId, grant),

@@ -5,6 +5,7 @@
 import type { Script } from '../scripts/script.ts';
 import { CLOCK, NOW } from '../scripts/script-clock.ts';
 import { HISTORY } from '../scripts/server-history.ts';
+import { WATERMARKS } from '../stores/watermarks.ts';
 import { EFFECTS, KILL_SWITCHES, NARROW, RECORD } from './grant-record.ts';
 
 /**
@@ -197,12 +198,19 @@ export const REVOKE: Script = {
   lua: "if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('HSET', KEYS[1], 'z', 1) end return 0",
 };
 
-/** KEYS grant; ARGV offset. */
-export const READ: Script = {
-  name: 'grantRead',
-  keys: 1,
-  lua: answering(`${CLOCK}${RECORD}
+/** The state of a grant. @param further items of the reply, each after a comma */
+function stateOf(further: string): string {
+  return answering(`${CLOCK}${RECORD}${WATERMARKS}
 if not record then return { false } end
-return { described(), record.z or false, record.g or false, refreshed }
-`),
-};
+return { described(), record.z or false, record.g or false, refreshed${further} }
+`);
+}
+
+/** KEYS grant; ARGV offset. */
+export const READ: Script = { name: 'grantRead', keys: 1, lua: stateOf('') };
+
+/** KEYS grant, the four watermarks of its parties; ARGV offset. */
+export const STATUS: Script = { name: 'grantStatus', keys: 5, lua: stateOf(', highest(watermarks(2))') };
+
+/** {@link STATUS} without the client's watermark, for a Cluster, where that is in another slot. */
+export const STATUS_CROSS_SLOT: Script = { ...STATUS, name: 'grantStatusApart', keys: 4 };

@@ -5,7 +5,9 @@
 import type { Alert } from '../../oauth/ports/audit.ts';
 import { StoreUnavailableError } from '../../oauth/ports/error.ts';
 import {
+  type GrantParties,
   type GrantState,
+  type GrantStatus,
   type GrantStore,
   type IssueAnswer,
   MOST_RECORDS,
@@ -29,7 +31,7 @@ import { joined } from '../stores/spaced-list.ts';
 import type { RedisWatermarks } from '../stores/watermarks.ts';
 import { raiseAgain } from './alert-outbox.ts';
 import { GrantCache } from './grant-cache.ts';
-import { alertIn, grantState, redemptionIn, rotateAnswer } from './grant-replies.ts';
+import { alertIn, grantState, grantStatus, redemptionIn, rotateAnswer } from './grant-replies.ts';
 import {
   READ,
   REDEEM,
@@ -37,6 +39,8 @@ import {
   REVOKE,
   ROTATE,
   ROTATE_CROSS_SLOT,
+  STATUS,
+  STATUS_CROSS_SLOT,
   UNDELIVERED,
   VOID,
 } from './grant-scripts.ts';
@@ -216,6 +220,23 @@ export class RedisGrants implements GrantStore {
   async read(grantId: string): Promise<GrantState | undefined> {
     const reply = await this.#connection.run({ script: READ, keys: [this.#keys.grant(grantId)] });
     return grantState(grantId, reply as string);
+  }
+
+  async status(grantId: string, parties: GrantParties): Promise<GrantStatus | undefined> {
+    const { clientUid, subject } = parties;
+    const { crossSlot } = this.#watermarks;
+    // A script reads keys of one slot, and no grant is outside the shard of its person.
+    if (crossSlot && shardOf(grantId) !== shardOfPerson(subject)) return undefined;
+    const script = crossSlot ? STATUS_CROSS_SLOT : STATUS;
+    const keys = [this.#keys.grant(grantId), ...this.#cache.watermarkKeysOf(grantId, parties)];
+    const [reply, ofClient] = await Promise.all([
+      this.#connection.run({ script, keys }),
+      crossSlot ? this.#watermarks.read(clientUid, undefined) : 0,
+    ]);
+    const status = grantStatus(grantId, reply as string);
+    // The watermarks that were read are those of these parties.
+    if (status?.grant.clientUid !== clientUid || status.grant.subject !== subject) return undefined;
+    return { ...status, watermark: Math.max(status.watermark, ofClient) };
   }
 
   async #transition(

@@ -300,7 +300,7 @@ describe('a client that is gone', () => {
 describe('a store that does not answer', () => {
   const unavailable = { status: 503, body: { error: 'temporarily_unavailable' }, reason: 'store_unavailable' };
 
-  it.each(['grants', 'watermarks', 'revokedTokens'] as const)(
+  it.each(['grants', 'revokedTokens'] as const)(
     'never lets %s be guessed: introspection is 503, not active and not inactive',
     async (store) => {
       grantry.clock.advance(1000);
@@ -309,6 +309,17 @@ describe('a store that does not answer', () => {
       expect(answer).toMatchObject(unavailable);
     },
   );
+
+  it('never lets watermarks be guessed: introspection of a token without a grant, and of a refresh token, is 503', async () => {
+    grantry.clock.advance(1000);
+    const { refresh_token } = await begin(web, WEB.clientId);
+    const { body } = await web.post('/token', { grant_type: 'client_credentials' });
+    const answers = await without('watermarks', async () => [
+      await web.introspect(body.access_token),
+      await web.introspect(refresh_token),
+    ]);
+    for (const answer of answers) expect(answer).toMatchObject(unavailable);
+  });
 
   it('makes refresh and redemption 503 and uses nothing up', async () => {
     grantry.clock.advance(1000);

@@ -277,6 +277,7 @@ describe('when the store does not answer', () => {
           issue: (...issued) => stores.grants.issue(...issued),
           revoke: fail,
           read: fail,
+          status: fail,
           subjectOf: fail,
           redeem: fail,
           rotate: fail,

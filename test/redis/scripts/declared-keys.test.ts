@@ -17,6 +17,7 @@ import { redisStores } from '../../../src/redis/stores.ts';
 import { allContracts } from '../../contracts/all-contracts.ts';
 import { grantRedemptionContract } from '../../contracts/grant-redemption.ts';
 import { grantRotationContract } from '../../contracts/grant-rotation.ts';
+import { grantStatusContract } from '../../contracts/grant-status.ts';
 import { issued, redeemed, redeemRequest, rotatedTo, rotateRequest, SHARD } from '../../contracts/sample-grants.ts';
 import { watermarkStoreContract } from '../../contracts/token-stores.ts';
 import { userStoreContract } from '../../contracts/user-store.ts';
@@ -113,6 +114,7 @@ describeRedis('a script', () => {
     for (const contract of [
       grantRedemptionContract,
       grantRotationContract,
+      grantStatusContract,
       watermarkStoreContract,
       userStoreContract,
     ]) {
