@@ -129,20 +129,20 @@ describe('what a replica reports of its clients', () => {
     const key = aKey('ES256');
     const signer = { clientId, uid: 'u-signer', authMethod: 'private_key_jwt', assertion: assertedBy([key]) };
     const { grantry, usage } = await start([signer]);
-    const present = async (changes: object, signedBy = key) => {
+    const present = async (changes: object, { signedBy = key, path = '/token' } = {}) => {
       const party = { clientId, issuer: grantry.issuer, now: grantry.clock.now() };
       const form = asserted(await assertionOf(signedBy, party, changes));
-      await grantry.post('/token', { grant_type: 'refresh_token', refresh_token: 'none', ...form });
+      await grantry.post(path, { grant_type: 'refresh_token', refresh_token: 'none', token: 'none', ...form });
     };
-    await present({ aud: `${grantry.issuer}/token` }, aKey('ES256'));
-    await present({}, aKey('EdDSA'));
+    await present({ aud: `${grantry.issuer}/token` }, { signedBy: aKey('ES256') });
+    await present({}, { signedBy: aKey('EdDSA') });
     expect(usage.since(undefined).denied).toEqual({});
     for (const path of ['/token', '/par']) await present({ aud: `${grantry.issuer}${path}` });
-    for (let times = 0; times < 2; times++) await present({ jti: 'the same' });
+    for (const path of ['/token', '/token', '/revoke', '/introspect']) await present({ jti: 'the same' }, { path });
     expect(usage.since(undefined).denied).toMatchObject({
       'u-signer': [
         { reason: 'assertion_audience_mismatch', count: 2 },
-        { reason: 'client_assertion_replayed', count: 1 },
+        { reason: 'client_assertion_replayed', count: 3 },
       ],
     });
   });

@@ -7,6 +7,8 @@ import { basic, type Grantry, readJson, startGrantry } from '../../grantry.ts';
 const SECRET = 'kSiQ0yY8Jh1x4nV7wB2dR5tG9mC3fL6p';
 const ODD_SECRET = 'p%41ss+w:rd &=ü%zz0123456789abcdefgh';
 const ENDPOINTS = ['/token', '/revoke', '/introspect'] as const;
+/** The parameter without which each endpoint refuses an authenticated request. */
+const REQUIRED = { '/token': 'grant_type', '/revoke': 'token', '/introspect': 'token' } as const;
 const FORM = { grant_type: 'client_credentials', token: 'whatever' };
 
 let grantry: Grantry;
@@ -24,6 +26,19 @@ beforeAll(async () => {
 
 function raw(userPass: string): string {
   return `Basic ${Buffer.from(userPass).toString('base64')}`;
+}
+
+/** The members of the last log line of a request that are about its client. */
+function lastLine() {
+  const { clientId, reason } = grantry.logs().findLast(({ route }) => route !== undefined) ?? {};
+  return { clientId, reason };
+}
+
+/** How many requests have authenticated by `client_secret_basic`. */
+async function authenticated(): Promise<number> {
+  const metrics = await (await fetch(grantry.adminUrl('/metrics'))).text();
+  const series = /^grantry_client_authentication_total\{method="client_secret_basic",outcome="succeeded"\} (\d+)$/m;
+  return Number(series.exec(metrics)?.[1] ?? 0);
 }
 
 async function ask(path: string, form: Record<string, string>, authorization?: string) {
@@ -64,6 +79,14 @@ describe.each(ENDPOINTS)('at %s', (path) => {
     const challenge = `Basic realm="${grantry.issuer}", error="invalid_client"`;
     for (const answer of answers) expect(answer).toEqual({ ...answers[0], status: 401, challenge });
     expect(JSON.parse(answers[0]?.text ?? '').error).toBe('invalid_client');
+  });
+
+  it('a request refused after its client has authenticated → the log line names the client, and it is counted as authenticated', async () => {
+    const before = await authenticated();
+    const { status, text } = await ask(path, {}, basic('team.basic', SECRET));
+    expect([status, JSON.parse(text).error]).toEqual([400, 'invalid_request']);
+    expect(lastLine()).toEqual({ clientId: 'team.basic', reason: `${REQUIRED[path]}_missing` });
+    expect((await authenticated()) - before).toBe(1);
   });
 
   it('two methods at once are invalid_request', async () => {
@@ -108,7 +131,9 @@ describe('a public client', () => {
   });
 
   it('may not introspect', async () => {
-    expect((await ask('/introspect', { token: 'x', client_id: 'team.public' })).status).toBe(401);
+    const { status, text } = await ask('/introspect', { token: 'x', client_id: 'team.public' });
+    expect([status, JSON.parse(text).error]).toEqual([401, 'invalid_client']);
+    expect(lastLine()).toEqual({ clientId: 'team.public', reason: 'public_client' });
   });
 });
 

@@ -55,11 +55,17 @@ function workerAssertion(
   return assertionOf(key, partyOf(WORKER), changes, header);
 }
 
+/** The members of the last log line of a request that are about its client. */
+function lastLine(at = grantry) {
+  const { clientId, reason } = at.logs().findLast(({ route }) => route !== undefined) ?? {};
+  return { clientId, reason };
+}
+
 async function ask(form: Record<string, string>, { path = '/token', at = grantry } = {}) {
   const response = await at.post(path, { ...GRANT, token: 'none', ...form });
   const text = await response.text();
   const body = (text === '' ? {} : JSON.parse(text)) as { readonly error?: string };
-  const reason = at.logs().findLast(({ route }) => route !== undefined)?.reason;
+  const { reason } = lastLine(at);
   const challenge = response.headers.get('www-authenticate');
   return { status: response.status, error: body.error, reason, text, challenge };
 }
@@ -89,9 +95,25 @@ describe('an assertion signed by a key of the client', () => {
     const assertion = await workerAssertion();
     expect((await present(assertion, { path })).status).toBe(200);
     const again = await present(assertion, { path });
-    expect([again.status, again.error, again.reason]).toEqual([401, 'invalid_client', 'client_assertion_replayed']);
+    expect([again.status, again.error]).toEqual([401, 'invalid_client']);
+    expect(lastLine()).toEqual({ clientId: WORKER, reason: 'client_assertion_replayed' });
     expect(auditedSince('client_assertion.replayed')).toBe(1);
   });
+
+  it.each(['/token', '/revoke', '/introspect'])(
+    'replayed at %s → counts as a failed authentication: ten times 401, then 429',
+    async (path) => {
+      const at = await startGrantry({ clients: CLIENTS, rateLimits: true });
+      const assertion = await assertionOf(KEY, partyOf(WORKER, at));
+      expect((await present(assertion, { path, at })).status).toBe(200);
+      for (let replay = 0; replay < 10; replay++) {
+        expect(await present(assertion, { path, at })).toMatchObject({ status: 401, error: 'invalid_client' });
+      }
+      const limited = await present(assertion, { path, at });
+      expect([limited.status, limited.error]).toEqual([429, 'temporarily_unavailable']);
+      expect(lastLine(at)).toEqual({ clientId: WORKER, reason: 'client_authentication_limited' });
+    },
+  );
 
   it('used at one endpoint → refused at every other, and each replay is counted', async () => {
     const before = await replaysCounted();

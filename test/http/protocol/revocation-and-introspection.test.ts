@@ -90,6 +90,7 @@ describe.each([WEB, OPAQUE])('for the tokens of $clientId', (client) => {
     for (const token of [access, refresh]) {
       const answer = await caller.as(OTHER).revoke(token);
       expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request']);
+      expect(answer.reason).toBe('token_of_another_client');
       expect(await caller.isActive(token)).toBe(true);
     }
   });
