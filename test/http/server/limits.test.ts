@@ -91,6 +91,17 @@ describe('failed client authentication', () => {
     }
   });
 
+  it('is none where the client has authenticated and its request is refused: at no endpoint does that count', async () => {
+    const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
+    const headers = { authorization: basic('team.a', SECRET) };
+    for (const path of ['/token', '/revoke', '/introspect']) {
+      for (let count = 0; count < 4; count += 1) {
+        expect((await grantry.post(path, {}, { headers })).status).toBe(400);
+      }
+    }
+    expect((await attempt(grantry, 'team.a', 'wrong')).status).toBe(401);
+  });
+
   it('with a hundred unknown ids → every further failure at that address is answered 429', async () => {
     const grantry = await startGrantry({ clients: CLIENTS, rateLimits: true });
     const statuses: number[] = [];
