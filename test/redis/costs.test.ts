@@ -8,53 +8,63 @@
 import './costs/process-work.ts';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { countUntil } from './costs/costs.ts';
+import { PLAIN_CLIENTS } from './costs/clients.ts';
+import type { Prepared } from './costs/costs.ts';
+import { FULL_ROWS } from './costs/full-rows.ts';
 import {
   type Cells,
   columnsAbove,
   commandsIn,
   differenceFrom,
-  type Row,
   readLedger,
   rewritten,
   writeLedger,
 } from './costs/ledger.ts';
 import { PLAIN_ROWS } from './costs/plain-rows.ts';
+import { ProviderWorld } from './costs/provider-visits.ts';
 import { REFUSED_ROWS } from './costs/refused-rows.ts';
 import { SIGN_IN_ROWS } from './costs/sign-in-rows.ts';
 import { CostWorld } from './costs/world.ts';
 import { describeRedis } from './setup/servers.ts';
 
-const ROWS: readonly Row[] = [...PLAIN_ROWS, ...SIGN_IN_ROWS, ...REFUSED_ROWS];
 const isWriting = process.env.GRANTRY_WRITE_LEDGER === '1';
 
 describeRedis('the cost of a request', () => {
   const ledger = readLedger();
   const counts = new Map<string, Cells>();
-  let world: CostWorld;
+  const names = [...PLAIN_ROWS, ...SIGN_IN_ROWS, ...FULL_ROWS, ...REFUSED_ROWS].map(({ name }) => name);
+  let plain: CostWorld;
+  let full: ProviderWorld;
   beforeAll(async () => {
-    world = await CostWorld.open();
+    [plain, full] = await Promise.all([CostWorld.open({ clients: PLAIN_CLIENTS }), ProviderWorld.open()]);
   });
   afterAll(async () => {
-    await world.close();
+    await plain.close();
+    await full.close();
     if (!isWriting) return;
     // A row that did not run stays as it was.
-    const rows = ROWS.map(({ name }) => [name, counts.get(name) ?? ledger.get(name)] as const);
+    const rows = names.map((name) => [name, counts.get(name) ?? ledger.get(name)] as const);
     writeLedger(new Map(rows.filter((row): row is [string, Cells] => row[1] !== undefined)));
   });
 
-  it.each(ROWS)('$name → as in its row of the ledger', async ({ name, prepare }) => {
+  /** Counts a request, and compares it with its row. */
+  async function expectAsInLedger(world: CostWorld, name: string, prepare: () => Promise<Prepared>): Promise<void> {
     const known = ledger.get(name);
-    const counted = await countUntil(
-      (cost) => differenceFrom(known, cost) === undefined,
-      () => world.count(prepare),
-    );
+    const counted = await world.count(prepare, (cost) => differenceFrom(known, cost) === undefined);
     counts.set(name, rewritten(counted, known));
     if (!isWriting) expect(differenceFrom(known, counted)).toBeUndefined();
+  }
+
+  it.each([...PLAIN_ROWS, ...SIGN_IN_ROWS, ...REFUSED_ROWS])('$name → as in its row', async ({ name, prepare }) => {
+    await expectAsInLedger(plain, name, () => prepare(plain));
+  });
+
+  it.each(FULL_ROWS)('$name → as in its row', async ({ name, prepare }) => {
+    await expectAsInLedger(full.world, name, () => prepare(full));
   });
 
   it('the ledger has no other rows', () => {
-    if (!isWriting) expect([...ledger.keys()]).toEqual(ROWS.map(({ name }) => name));
+    if (!isWriting) expect([...ledger.keys()]).toEqual(names);
   });
 
   const cells = (name: string): Cells => counts.get(name) ?? ledger.get(name) ?? {};
@@ -66,7 +76,7 @@ describeRedis('the cost of a request', () => {
 
     it('→ writes nothing to Redis, but for what the row names', async () => {
       const { commands, 'inside scripts': inside } = cells(name);
-      const writes = await world.writesAmong([...commandsIn(commands), ...commandsIn(inside)]);
+      const writes = await plain.writesAmong([...commandsIn(commands), ...commandsIn(inside)]);
       expect(writes).toEqual(exception?.writes ?? []);
     });
   });

@@ -1,5 +1,6 @@
 // The clients of the ledger, and how each presents its credentials.
 
+import { createHash } from 'node:crypto';
 import { DpopHolder } from '../../dpop-holder.ts';
 import { basic, DEFAULT_AUDIENCE, type Grantry, type TestClient } from '../../grantry.ts';
 import { aResource, declared } from '../../oauth/a-resource.ts';
@@ -95,4 +96,12 @@ export async function credentials(caller: Caller, { issuer, clock }: Grantry, pa
   if (key !== undefined) return { headers, parameters: asserted(await assertionOf(key, { clientId, issuer, now })) };
   headers.authorization = basic(clientId, secret ?? '');
   return { headers, parameters: {} };
+}
+
+/** The headers that present an access token at userinfo. */
+export function presented({ holder }: Caller, token: string, { issuer, clock }: Grantry): Record<string, string> {
+  if (holder === undefined) return { authorization: `Bearer ${token}` };
+  const ath = createHash('sha256').update(token).digest('base64url');
+  const dpop = holder.proof(`${issuer}/userinfo`, clock.now(), { claims: { htm: 'GET', ath } });
+  return { authorization: `DPoP ${token}`, dpop };
 }

@@ -34,7 +34,8 @@ export type Prepared = () => Promise<unknown>;
 
 /** The clock of the server, which the process reads once in a while whatever is asked of it. */
 const CLOCK = 'TIME';
-const TRIES = 10;
+/** How often a request is counted that does not cost what it should. */
+const TRIES = 5;
 
 export class CostCounter {
   readonly #redis: RedisServer;
@@ -48,15 +49,23 @@ export class CostCounter {
     this.#refreshClock = parts.refreshClock;
   }
 
-  /** @param prepare is called for each of the equal requests: the first one warms caches, the second one counts */
-  async count(prepare: () => Promise<Prepared>): Promise<Counted> {
+  /**
+   * Counts until the cost is as expected. A script that compares a lifetime with one that was rounded up sets it again where
+   * the clock has just moved on, which says nothing of the request.
+   * @param prepare is called for each of the equal requests: the first one warms caches and does not count
+   * @returns the cheapest of several where none is as expected
+   */
+  async count(prepare: () => Promise<Prepared>, isExpected: (cost: Counted) => boolean): Promise<Counted> {
     await (await prepare())();
-    for (let tries = 1; ; tries += 1) {
-      const send = await prepare();
-      const cost = await this.#countOnce(send);
-      if (cost.commands[CLOCK] === undefined) return cost;
-      if (tries === TRIES) throw new Error('the clock of Redis was read beside each request');
+    let least: Counted | undefined;
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const cost = await this.#countOnce(await prepare());
+      if (cost.commands[CLOCK] !== undefined) continue;
+      if (isExpected(cost)) return cost;
+      if (least === undefined || callsOf(cost) < callsOf(least)) least = cost;
     }
+    if (least === undefined) throw new Error('the clock of Redis was read beside each request');
+    return least;
   }
 
   async #countOnce(send: Prepared): Promise<Counted> {
@@ -103,25 +112,8 @@ export class CostCounter {
   }
 }
 
-/** How often a request is counted that does not cost what it should. */
-const MOST_COUNTS = 5;
-
-/**
- * Counts until the cost is as expected. A script that compares a lifetime with one that was rounded up sets it again where the
- * clock has just moved on, which says nothing of the request. @returns the cheapest of several where none is as expected
- */
-export async function countUntil(
-  isExpected: (cost: Counted) => boolean,
-  count: () => Promise<Counted>,
-): Promise<Counted> {
-  const all: Counted[] = [];
-  while (all.length < MOST_COUNTS) {
-    const cost = await count();
-    if (isExpected(cost)) return cost;
-    all.push(cost);
-  }
-  const callsOf = ({ inside }: Counted) => Object.values(inside).reduce((sum, calls) => sum + calls, 0);
-  return all.reduce((least, cost) => (callsOf(cost) < callsOf(least) ? cost : least));
+function callsOf({ inside }: Cost): number {
+  return Object.values(inside).reduce((sum, calls) => sum + calls, 0);
 }
 
 function isScript(name: string): boolean {

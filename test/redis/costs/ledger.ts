@@ -7,10 +7,10 @@ import { KINDS } from './process-work.ts';
 import type { CostWorld } from './world.ts';
 
 /** One request of the ledger. */
-export interface Row {
+export interface Row<World = CostWorld> {
   readonly name: string;
   /** Makes what the request needs, such as a new code. */
-  readonly prepare: (world: CostWorld) => Promise<Prepared>;
+  readonly prepare: (world: World) => Promise<Prepared>;
 }
 
 /** The cells of a row, by column. */

@@ -37,7 +37,15 @@ export const PLAIN_ROWS: readonly Row[] = [
   { name: 'refresh with openid', prepare: (world) => refresh(world, PORTAL, signIn(world)) },
   {
     name: 'userinfo',
-    prepare: async (world) => world.callingUserinfo((await world.tokens(PORTAL, signIn(world))).access_token),
+    prepare: async (world) => world.callingUserinfo(PORTAL, (await world.tokens(PORTAL, signIn(world))).access_token),
+  },
+  {
+    name: 'userinfo again by the same token',
+    async prepare(world) {
+      const { access_token: token } = await world.tokens(PORTAL, signIn(world));
+      await world.callingUserinfo(PORTAL, token)();
+      return world.callingUserinfo(PORTAL, token);
+    },
   },
   { name: 'introspection of a JWT', prepare: (world) => introspect(world, PLAIN) },
   { name: 'introspection of an opaque token', prepare: (world) => introspect(world, OPAQUE) },

@@ -22,7 +22,9 @@ interface Exception {
   readonly writes?: readonly string[];
 }
 
+/** A client and its address may fail a few times. */
 const WRONG: Caller = { ...PLAIN, secret: 'a-secret-that-was-never-one-of-a-client' };
+const ALSO_WRONG: Caller = { ...OPAQUE, secret: WRONG.secret ?? '' };
 
 const CODE_REPLAY: Exception = {
   because:
@@ -55,7 +57,7 @@ export const REFUSED_ROWS: readonly RefusedRow[] = [
   {
     name: 'redemption, wrong secret',
     insteadOf: 'redemption',
-    prepare: async (world) => world.posting('/token', WRONG, redemption(await world.code(PLAIN)), 401),
+    prepare: async (world) => world.posting('/token', ALSO_WRONG, redemption(await world.code(OPAQUE)), 401),
   },
   {
     name: 'redemption, made-up code',
@@ -116,8 +118,9 @@ export const REFUSED_ROWS: readonly RefusedRow[] = [
     name: 'userinfo, expired JWT',
     insteadOf: 'userinfo',
     async prepare(world) {
-      const { access_token: token } = await world.earlier(700, () => world.tokens(PORTAL, signIn(world)));
-      return world.callingUserinfo(token, 401);
+      const form = redemption(await world.code(PORTAL, signIn(world)));
+      const { access_token: token } = await world.earlier(700, () => world.redeem(PORTAL, form));
+      return world.callingUserinfo(PORTAL, token, 401);
     },
   },
   {

@@ -24,7 +24,7 @@ const OPENID = { caller: PORTAL, scope: [...SIGN_IN_SCOPES, 'read'].join(' ') };
 const askedFirst = (world: CostWorld): Wish => ({ ...API, username: world.newPerson() });
 
 async function again(world: CostWorld, wish: Omit<Wish, 'username'>) {
-  const browser = await agreed(world, { ...wish, username: world.newPerson() });
+  const browser = await agreed(await atConsent(world, { ...wish, username: world.newPerson() }));
   return returning(browser, authorizePath(wish));
 }
 

@@ -11,6 +11,7 @@ import { CALLBACK, type CostWorld } from './world.ts';
 export interface Wish {
   readonly caller: Caller;
   readonly scope: string;
+  readonly resource?: string;
   readonly username: string;
 }
 
@@ -26,7 +27,7 @@ export function newBrowser({ grantry }: CostWorld): TestBrowser {
 }
 
 /** The path of a request of the client. */
-export function authorizePath({ caller, scope }: Omit<Wish, 'username'>): string {
+export function authorizePath({ caller, scope, resource }: Omit<Wish, 'username'>): string {
   const request = {
     response_type: 'code',
     client_id: caller.clientId,
@@ -35,6 +36,7 @@ export function authorizePath({ caller, scope }: Omit<Wish, 'username'>): string
     state: 'a-state-of-the-client',
     code_challenge: PKCE.challenge,
     code_challenge_method: 'S256',
+    ...(resource !== undefined && { resource }),
   };
   return `/authorize?${new URLSearchParams(request)}`;
 }
@@ -45,16 +47,24 @@ export async function atLogin(world: CostWorld, wish: Wish): Promise<Visit> {
   return { browser, page: await browser.get(authorizePath(wish)) };
 }
 
+/** A browser at a page that it can open again. */
+export interface VisitOf extends Visit {
+  readonly path: string;
+}
+
 /** The page of consent, just signed in. */
-export async function atConsent(world: CostWorld, wish: Wish): Promise<Visit & { readonly path: string }> {
-  const { browser, page } = await atLogin(world, wish);
-  const { location: path = '' } = await submittingLogin({ browser, page }, wish)();
+export async function atConsent(world: CostWorld, wish: Wish): Promise<VisitOf> {
+  const visit = await atLogin(world, wish);
+  return await goingOn(visit.browser, await submittingLogin(visit, wish)());
+}
+
+/** The page that a redirect leads to. */
+export async function goingOn(browser: TestBrowser, { location: path = '' }: Page): Promise<VisitOf> {
   return { browser, path, page: await browser.get(path) };
 }
 
-/** A browser whose person has signed in and agreed. */
-export async function agreed(world: CostWorld, wish: Wish): Promise<TestBrowser> {
-  const asked = await atConsent(world, wish);
+/** A browser whose person agrees to what is asked on the page of consent. */
+export async function agreed(asked: VisitOf): Promise<TestBrowser> {
   let page = await allowing(asked)();
   while (page.location?.startsWith('/')) page = await asked.browser.get(page.location);
   answerOf(page);
@@ -66,7 +76,7 @@ export function submittingLogin({ browser, page }: Visit, { username }: Wish): (
   return expecting(303, () => browser.submit('/login', fields));
 }
 
-export function allowing({ browser, path, page }: Visit & { readonly path: string }): () => Promise<Page> {
+export function allowing({ browser, path, page }: VisitOf): () => Promise<Page> {
   const fields = { decision: 'allow', csrf: hidden(page, 'csrf') };
   return expecting(303, () => browser.submit(path, fields));
 }

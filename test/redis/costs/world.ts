@@ -2,14 +2,18 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Grant } from '../../../src/oauth/ports/grant-store.ts';
+import type { IdentityProvider } from '../../../src/oauth/registry/identity-provider.ts';
+import type { Resource } from '../../../src/oauth/registry/resource.ts';
 import { Handles } from '../../../src/oauth/tokens/handles.ts';
+import { systemClock } from '../../../src/processes/lifecycle/machine.ts';
 import type { ManagedConnection } from '../../../src/redis/connection/connection.ts';
 import { RedisKeys } from '../../../src/redis/connection/keys.ts';
+import { ShardWatch } from '../../../src/redis/data-loss/shard-watch.ts';
 import { redisStores } from '../../../src/redis/stores.ts';
-import { type Grantry, PKCE, startGrantry, TestClock } from '../../grantry.ts';
+import { type Grantry, PKCE, startGrantry, type TestClient, TestClock } from '../../grantry.ts';
 import { connectPatiently } from '../setup/patience.ts';
 import { type RedisServer, startRedis } from '../setup/servers.ts';
-import { type Caller, credentials, PLAIN_CLIENTS } from './clients.ts';
+import { type Caller, credentials, presented } from './clients.ts';
 import { CostCounter, type Counted, type Prepared } from './costs.ts';
 import { localPeople, subjectOf, usernameOf } from './people.ts';
 import { RedisTap } from './redis-tap.ts';
@@ -25,6 +29,12 @@ export interface Tokens {
 }
 
 type Form = Readonly<Record<string, string>>;
+
+export interface WorldOptions {
+  readonly clients: readonly TestClient[];
+  readonly resources?: readonly Resource[];
+  readonly providers?: readonly IdentityProvider[];
+}
 
 export class CostWorld {
   readonly grantry: Grantry;
@@ -42,16 +52,19 @@ export class CostWorld {
   }
 
   /** Starts it: limits are on, as by default, and nothing is sent to Redis but what requests need. */
-  static async open(): Promise<CostWorld> {
+  static async open({ clients, resources = [], providers = [] }: WorldOptions): Promise<CostWorld> {
     const redis = await startRedis();
     const tap = await RedisTap.to(redis.port);
     const connection = await connectPatiently(tap);
+    const keys = new RedisKeys('grantry:');
+    await writeMarkers(connection, keys);
     // It stands still, at a time that Redis takes for now.
     const clock = new TestClock();
     clock.advance(Date.now() - clock.now());
-    const stores = redisStores({ connection, keys: new RedisKeys('grantry:') });
+    const stores = redisStores({ connection, keys });
     const grantry = await startGrantry({
-      clients: PLAIN_CLIENTS,
+      clients,
+      resources,
       owners: await localPeople(clock),
       issuer: ISSUER,
       rateLimits: true,
@@ -60,6 +73,7 @@ export class CostWorld {
       wrapStores: () => stores,
     });
     await grantry.usersRecorded();
+    if (providers.length > 0) await grantry.setProviders(providers);
     return new CostWorld({ grantry, redis, tap, connection });
   }
 
@@ -70,10 +84,10 @@ export class CostWorld {
     await this.#redis.stop();
   }
 
-  /** The cost of the second of two equal requests. */
-  count(prepare: (world: CostWorld) => Promise<Prepared>): Promise<Counted> {
+  /** The cost of a request, as {@link CostCounter} counts it. */
+  count(prepare: () => Promise<Prepared>, isExpected: (cost: Counted) => boolean): Promise<Counted> {
     const parts = { redis: this.#redis, tap: this.#tap, refreshClock: () => this.#connection.info() };
-    return new CostCounter(parts).count(() => prepare(this));
+    return new CostCounter(parts).count(prepare, isExpected);
   }
 
   /** Those of the commands that write. */
@@ -95,12 +109,10 @@ export class CostWorld {
     await (await this.posting(path, caller, form))();
   }
 
-  /** A call of userinfo with this token, to be answered with this status. */
-  callingUserinfo(accessToken: string, status = 200): Prepared {
-    return async () => {
-      const headers = { authorization: `Bearer ${accessToken}` };
-      return expectStatus(await fetch(this.grantry.url('/userinfo'), { headers }), status);
-    };
+  /** A call of userinfo with a token of this client, to be answered with this status. */
+  callingUserinfo(caller: Caller, accessToken: string, status = 200): Prepared {
+    const headers = presented(caller, accessToken, this.grantry);
+    return async () => expectStatus(await fetch(this.grantry.url('/userinfo'), { headers }), status);
   }
 
   /** A code that a person has just been given, for the redemption of {@link redemption}. */
@@ -119,7 +131,7 @@ export class CostWorld {
     return new Handles({ issuer: ISSUER, peppers: [PEPPER], random }).newCode('usr_of-a-person-that-is-unknown').code;
   }
 
-  /** What is made now is of so many seconds ago. */
+  /** Tokens that are made now are of so many seconds ago. */
   async earlier<Value>(seconds: number, work: () => Promise<Value>): Promise<Value> {
     this.grantry.clock.advance(-1000 * seconds);
     try {
@@ -131,10 +143,21 @@ export class CostWorld {
 
   /** The tokens for a new code. */
   async tokens(caller: Caller, grant: Partial<Grant> = {}): Promise<Tokens> {
-    const redeem = await this.posting('/token', caller, redemption(await this.code(caller, grant)));
-    const text = await redeem();
-    return JSON.parse(String(text)) as Tokens;
+    return await this.redeem(caller, redemption(await this.code(caller, grant)));
   }
+
+  /** The tokens for the code of a form. */
+  async redeem(caller: Caller, form: Form): Promise<Tokens> {
+    const redeem = await this.posting('/token', caller, form);
+    return JSON.parse(String(await redeem())) as Tokens;
+  }
+}
+
+/** The markers and watermarks of the shards, as every Redis of a server has them; the heartbeats end with that. */
+async function writeMarkers(connection: ManagedConnection, keys: RedisKeys): Promise<void> {
+  const watch = new ShardWatch({ connection, keys, issuer: ISSUER, clock: systemClock, observe: () => {} });
+  await watch.start();
+  watch.stop();
 }
 
 /** The form that redeems a code. */
