@@ -9,10 +9,11 @@ import './costs/process-work.ts';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLAIN_CLIENTS } from './costs/clients.ts';
-import type { Prepared } from './costs/costs.ts';
+import type { Cost, Prepared } from './costs/costs.ts';
 import { FULL_ROWS } from './costs/full-rows.ts';
 import {
   type Cells,
+  cellsOf,
   columnsAbove,
   commandsIn,
   differenceFrom,
@@ -28,6 +29,32 @@ import { CostWorld } from './costs/world.ts';
 import { describeRedis } from './setup/servers.ts';
 
 const isWriting = process.env.GRANTRY_WRITE_LEDGER === '1';
+
+describe('a count beside its row', () => {
+  const cost: Cost = {
+    scripts: 1,
+    commands: {},
+    inside: { HGETALL: 1, HSET: 2 },
+    sent: 1000,
+    received: 300,
+    roundTrips: 1,
+    work: { HMACs: 2, hashes: 4, signed: 1, verified: 0, ciphers: 0, parsed: 1 },
+  };
+  const row = cellsOf(cost);
+  const differs = (changes: Partial<Cost>) => differenceFrom(row, { ...cost, ...changes, places: [] }) !== undefined;
+
+  it.each<[string, Partial<Cost>, boolean]>([
+    ['equal → no difference', {}, false],
+    ['16 bytes more → no difference', { sent: 1016 }, false],
+    ['17 bytes more → a difference', { sent: 1017 }, true],
+    ['17 bytes fewer → a difference', { received: 283 }, true],
+    ['a command more → a difference', { inside: { GET: 1, HGETALL: 1, HSET: 2 } }, true],
+    ['a call fewer of a command → a difference', { inside: { HGETALL: 1, HSET: 1 } }, true],
+    ['a hash fewer → a difference', { work: { ...cost.work, hashes: 3 } }, true],
+  ])('%s', (_name, changes, isDifferent) => {
+    expect(differs(changes)).toBe(isDifferent);
+  });
+});
 
 describeRedis('the cost of a request', () => {
   const ledger = readLedger();
