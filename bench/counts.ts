@@ -84,7 +84,7 @@ async function scriptCalls({ targets: [target], redis }: Workload): Promise<Coun
     return [command, Math.max(0, Math.round(100 * each) / 100)] as const;
   });
   const parts = Object.fromEntries(perRefresh.filter(([, calls]) => calls > 0));
-  return judged({ name: SCRIPTS, value: (parts.evalsha ?? 0) + (parts.eval ?? 0), parts }, 1);
+  return withVerdict({ name: SCRIPTS, value: (parts.evalsha ?? 0) + (parts.eval ?? 0), parts }, 1);
 }
 
 async function countsDuring(redis: RedisServer, work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>> {
@@ -98,7 +98,7 @@ async function countsDuring(redis: RedisServer, work: () => Promise<unknown>): P
 async function familyBytes(families: number): Promise<readonly Count[]> {
   const { each, indexes } = await bytesOfFamilies(families, 'api');
   return [
-    judged({ name: FAMILIES, value: Math.round(each - indexes), parts: { families } }, 600),
+    withVerdict({ name: FAMILIES, value: Math.round(each - indexes), parts: { families } }, 600),
     { name: 'families: bytes of the indexes of a live one', value: Math.round(indexes) },
   ];
 }
@@ -229,6 +229,6 @@ function isOf(kind: KeyKind, key: string): boolean {
   return key.includes(`}${KEY_PATTERNS[kind].split('}')[1]?.split('<')[0]}`);
 }
 
-function judged(count: Count, goal: number): Count {
+function withVerdict(count: Count, goal: number): Count {
   return { ...count, goal, verdict: verdictOn(count.value, { floor: goal, goal }) };
 }

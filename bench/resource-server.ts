@@ -81,9 +81,9 @@ function print(rounds: readonly Costs[]): void {
       rounds.map((costs) => costs[peer][kind] / costs[ours][kind]),
     );
     const quartiles = `${lowerQuartile.toFixed(2)}–${upperQuartile.toFixed(2)}`.padEnd(12);
-    const judged = target === undefined ? '' : `${target.goal}  ${verdictOn(median, target)}`;
+    const verdict = target === undefined ? '' : `${target.goal}  ${verdictOn(median, target)}`;
     const name = `${kind === 'first' ? 'a first token' : 'a repeated token'} against ${peer}`;
-    console.log(`${name.padEnd(60)} ${median.toFixed(2).padStart(7)}  ${quartiles} ${judged}`);
+    console.log(`${name.padEnd(60)} ${median.toFixed(2).padStart(7)}  ${quartiles} ${verdict}`);
   }
 }
 

@@ -4,13 +4,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../src/admission/kinds/conditions.ts';
 import { generateSigningKeyPem } from '../../src/oauth/registry/keys.ts';
-import { clientDocument, judge, MACHINE, policyDocument, type WorldSettings } from './world.ts';
+import { admitAll, clientDocument, MACHINE, policyDocument, type WorldSettings } from './world.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The message of the first condition that is False of the only object of ours. */
 async function messageOn(documents: readonly unknown[], settings: WorldSettings = {}): Promise<string | undefined> {
-  const { clients, policies, keys } = await judge(documents, settings);
+  const { clients, policies, keys } = await admitAll(documents, settings);
   const verdicts: readonly { readonly conditions: readonly Condition[] }[] = [...clients, ...policies, ...keys];
   return verdicts.flatMap(({ conditions }) => conditions).find(({ status }) => status === 'False')?.message;
 }

@@ -1,6 +1,6 @@
 // A client that is permitted and breaks no rule, a policy for it, and clients that differ from it in one field only, for
-// which each is refused: one for each rule of the protocol and each permission of a policy. Judges share results between
-// clients that are alike, so these are judged beside the permitted one.
+// which each is refused: one for each rule of the protocol and each permission of a policy. Admission shares
+// results between clients that are alike, so these are admitted beside the permitted one.
 
 import { NAMESPACE_VARIABLE } from '../../src/admission/kinds/glob.ts';
 
@@ -39,7 +39,7 @@ export type Difference = readonly [rule: string, reason: string, spec: Fields];
 
 const PUBLIC = { auth: { method: 'none' }, grantTypes: ['authorization_code', 'refresh_token'] };
 
-/** Fields of one client alone, which are judged each time. */
+/** Fields of one client alone, which are validated each time. */
 const OWN: readonly Difference[] = [
   ['an id of a person', 'ClientIdNotPermitted', { clientId: 'usr_alice' }],
   ['an id of another tenant', 'ClientIdNotPermitted', { clientId: 'other_app' }],
@@ -80,7 +80,7 @@ const OWN: readonly Difference[] = [
   ['a foreign CORS origin', 'PolicyViolation', { allowedCorsOrigins: ['https://foreign.example'] }],
 ];
 
-/** Fields that clients have in common, which are judged once for all that are alike. */
+/** Fields that clients have in common, which are validated once for all that are alike. */
 const COMMON: readonly Difference[] = [
   ['an unknown method', 'UnsupportedAuthMethod', { auth: { method: 'magic' } }],
   ['credentials of another method', 'InvalidManifest', { auth: { tls: {} } }],

@@ -13,7 +13,7 @@ import {
   RESOURCE_FAULTS,
 } from '../../src/admission/kinds/conditions.ts';
 import { availableMethods } from '../../src/oauth/client-auth/index.ts';
-import { documentsOf, judge, type WorldSettings } from './world.ts';
+import { admitAll, documentsOf, type WorldSettings } from './world.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../crds/examples');
 
@@ -39,20 +39,20 @@ function headOf(text: string) {
 }
 
 /** What every kind's verdict has. */
-interface Judged {
+interface AnyVerdict {
   readonly conditions: readonly Condition[];
   readonly faults: readonly Fault<string>[];
 }
 
-async function judgeText(text: string, settings: WorldSettings = {}) {
-  const { clients, policies, keys, resources, providers } = await judge(documentsOf(text), settings);
-  const verdicts: readonly Judged[] = [...clients, ...policies, ...keys, ...resources, ...providers];
+async function admitText(text: string, settings: WorldSettings = {}) {
+  const { clients, policies, keys, resources, providers } = await admitAll(documentsOf(text), settings);
+  const verdicts: readonly AnyVerdict[] = [...clients, ...policies, ...keys, ...resources, ...providers];
   return { verdicts, clients, keys, providers };
 }
 
 describe('the valid examples', () => {
   it.each(examplesIn('valid'))('$file has no fault and is served unless suspended', async ({ text }) => {
-    const { verdicts, clients, keys, providers } = await judgeText(text);
+    const { verdicts, clients, keys, providers } = await admitText(text);
     expect(verdicts.flatMap(({ faults }) => faults)).toEqual([]);
     for (const { client, conditions, manifest } of clients) {
       const suspended = manifest?.spec.suspended === true;
@@ -64,7 +64,7 @@ describe('the valid examples', () => {
   });
 
   it('can all be applied to one cluster', async () => {
-    const { verdicts } = await judgeText(
+    const { verdicts } = await admitText(
       examplesIn('valid')
         .map(({ text }) => text)
         .join('---\n'),
@@ -77,7 +77,7 @@ describe('the valid examples', () => {
 describe('the invalid examples', () => {
   it.each(examplesIn('invalid'))('$file has its one fault', async ({ text }) => {
     const { reason, settings } = headOf(text);
-    const { verdicts } = await judgeText(text, settings);
+    const { verdicts } = await admitText(text, settings);
     const faults = verdicts.flatMap((verdict) => verdict.faults);
     expect(faults.map((fault) => fault.reason)).toEqual([reason]);
     const refused = verdicts.filter((verdict) => verdict.faults.length > 0);

@@ -100,7 +100,7 @@ function referencesOf(documents: readonly unknown[], settings: WorldSettings): R
   };
 }
 
-/** Everything the judge says about a set of documents. */
+/** Every verdict on a set of documents. */
 export interface WorldVerdicts {
   readonly clients: readonly ClientVerdict[];
   readonly policies: readonly PolicyVerdict[];
@@ -120,7 +120,7 @@ function admitPoliciesOf(documents: readonly unknown[], settings: WorldSettings)
   return admitPolicies({ className: 'default', unknownFields, policies: objectsOf(documents, 'ClientPolicy') });
 }
 
-/** What the clients among the documents are judged by. */
+/** What the clients among the documents are validated against. */
 export function contextOf(documents: readonly unknown[], settings: WorldSettings = {}): AdmissionContext {
   return {
     issuer: settings.issuer,
@@ -136,15 +136,15 @@ export function contextOf(documents: readonly unknown[], settings: WorldSettings
   };
 }
 
-/** Judges all documents together, unknown fields refused unless the settings say otherwise. */
-export async function judge(documents: readonly unknown[], settings: WorldSettings = {}): Promise<WorldVerdicts> {
+/** Admits all documents together, unknown fields refused unless the settings say otherwise. */
+export async function admitAll(documents: readonly unknown[], settings: WorldSettings = {}): Promise<WorldVerdicts> {
   const context = contextOf(documents, settings);
   return {
     clients: clientsOf(documents, context).validateAll(),
     policies: admitPoliciesOf(documents, settings),
     keys: await admitKeys(objectsOf(documents, 'SigningKey'), { ...context, releaseNamespace: RELEASE_NAMESPACE }),
     resources: verdictsOf(resourcesOf(documents, settings)),
-    providers: judgeProviders(documents, settings),
+    providers: admitProvidersOf(documents, settings),
   };
 }
 
@@ -164,7 +164,7 @@ const OBSERVED: ProviderObservation = {
 };
 
 /** The verdicts on the IdentityProviders among the documents, in their order. */
-export function judgeProviders(
+export function admitProvidersOf(
   documents: readonly unknown[],
   settings: WorldSettings = {},
 ): readonly ProviderVerdict[] {
@@ -177,7 +177,7 @@ export function judgeProviders(
   });
 }
 
-/** The ProtectedResources among the documents, settled. */
+/** The ProtectedResources among the documents, with their verdicts. */
 export function resourcesOf(
   documents: readonly unknown[],
   settings: WorldSettings = {},
@@ -202,7 +202,7 @@ export function verdictsOf(resources: AdmittedResources<SourceObject>): readonly
 }
 
 /** The verdict on the only client among the documents, by itself. */
-export function judgeOne(documents: readonly unknown[], settings: WorldSettings = {}): ClientVerdict {
+export function admitOne(documents: readonly unknown[], settings: WorldSettings = {}): ClientVerdict {
   const [client, ...others] = objectsOf(documents, 'OAuthClient');
   if (client === undefined || others.length > 0) throw new Error('expected one client');
   return admitClient(client, contextOf(documents, settings));

@@ -172,8 +172,8 @@ describe('oauth4webapi', () => {
     );
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="[^"]+", error="invalid_client"$/);
-    const judged = library.processClientCredentialsResponse(server, WEB_APP.client, response);
-    await expect(judged).rejects.toMatchObject({
+    const processed = library.processClientCredentialsResponse(server, WEB_APP.client, response);
+    await expect(processed).rejects.toMatchObject({
       code: library.WWW_AUTHENTICATE_CHALLENGE,
       cause: [{ scheme: 'basic', parameters: { error: 'invalid_client' } }],
     });

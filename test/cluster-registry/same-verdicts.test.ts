@@ -70,7 +70,7 @@ class TwoPaths {
   constructor() {
     this.#server = new PublishedClients({
       ...INSTALL,
-      policies: () => this.#judgedPolicies(),
+      policies: () => this.#validPolicies(),
       ownerOf: (identifier) => this.#served.ownerOf(identifier),
       clock: { now: () => Date.parse('2026-02-01T00:00:00Z') },
       namespaceLabels: (namespace) => labelsOf(this.#namespaces, namespace),
@@ -120,7 +120,7 @@ class TwoPaths {
     this.#recomputeResources();
   }
 
-  #judgedPolicies() {
+  #validPolicies() {
     const policies = this.#policies.map(sourceOf);
     return admitPolicies({ className: 'default', unknownFields: 'ignore', policies }).map(({ policy }) => policy);
   }
@@ -152,7 +152,7 @@ class TwoPaths {
     return {
       ...INSTALL,
       reservedNamespace: INSTALL.releaseNamespace,
-      policies: () => this.#judgedPolicies(),
+      policies: () => this.#validPolicies(),
       namespaceLabels: (namespace: string) => labelsOf(this.#namespaces, namespace),
     };
   }
@@ -170,18 +170,18 @@ class TwoPaths {
   putConfigMap(key: string, text: string | undefined): void {
     if (text === undefined) this.#configMaps.delete(key);
     else this.#configMaps.set(key, text);
-    this.#judgeAgain();
+    this.#validateAll();
   }
 
   /** @param uid undefined: it is deleted */
   putAccount(key: string, uid: string | undefined): void {
     if (uid === undefined) this.#accounts.delete(key);
     else this.#accounts.set(key, object('ServiceAccount', { name: key, uid }));
-    this.#judgeAgain();
+    this.#validateAll();
   }
 
   /** As after the controller followed the change. */
-  #judgeAgain(): void {
+  #validateAll(): void {
     for (const { metadata } of this.#clients.values()) this.#server.validate(metadata.uid);
   }
 

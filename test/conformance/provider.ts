@@ -16,7 +16,7 @@ import { hashPassword, LocalUsers } from '../../src/login/local/local-users.ts';
 import type { Client } from '../../src/oauth/registry/client.ts';
 import { secretVerifier } from '../../src/oauth/registry/client-secret.ts';
 import { generateSigningKeyPem, importSigningKey } from '../../src/oauth/registry/keys.ts';
-import { documentsOf, judge } from '../admission/world.ts';
+import { admitAll, documentsOf } from '../admission/world.ts';
 import { answerIn } from '../clients/person.ts';
 import { basic, type Grantry, type GrantryOptions, startGrantry, TestClock } from '../grantry.ts';
 import { answerOf, type Page, TestBrowser } from '../http/sign-in/sign-in-browser.ts';
@@ -102,7 +102,7 @@ export interface SignIn {
 /** The verdicts on clients of the suite, by the policy and by admission. */
 export async function admit(manifests: string, issuer: string) {
   const verifiersOf = (uid: string) => [secretVerifier(uid, SECRET)];
-  return (await judge(documentsOf(POLICY + manifests), { issuer, verifiersOf })).clients;
+  return (await admitAll(documentsOf(POLICY + manifests), { issuer, verifiersOf })).clients;
 }
 
 async function admitted(manifests: string, issuer: string): Promise<readonly Client[]> {

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
-import { clientDocument, judge, judgeOne, MACHINE, policyDocument, summaryOf, WEB } from '../world.ts';
+import { admitAll, admitOne, clientDocument, MACHINE, policyDocument, summaryOf, WEB } from '../world.ts';
 
 const SECRET = 'a-secret-of-more-than-thirty-two-bytes';
 
 describe('an admitted client', () => {
   it('has the defaults of its kind', () => {
-    const { client } = judgeOne([clientDocument(WEB, { uid: 'u-1' })]);
+    const { client } = admitOne([clientDocument(WEB, { uid: 'u-1' })]);
     expect(client).toMatchObject({
       uid: 'u-1',
       clientId: 'team.app',
@@ -31,7 +31,7 @@ describe('an admitted client', () => {
   });
 
   it('has five conditions of its generation, all True', () => {
-    const { conditions } = judgeOne([clientDocument(MACHINE)]);
+    const { conditions } = admitOne([clientDocument(MACHINE)]);
     expect(summaryOf(conditions)).toEqual([
       'Accepted=True/Accepted',
       'ResolvedRefs=True/ResolvedRefs',
@@ -44,20 +44,20 @@ describe('an admitted client', () => {
 
   it('is served but not Ready while the replicas are behind', () => {
     const programmed = () => ({ status: 'Unknown', reason: 'NoReplicas', message: 'None.' }) as const;
-    const { client, conditions } = judgeOne([clientDocument(MACHINE)], { programmed });
+    const { client, conditions } = admitOne([clientDocument(MACHINE)], { programmed });
     expect(client?.clientId).toBe('team.app');
     expect(summaryOf(conditions).slice(3)).toEqual(['Programmed=Unknown/NoReplicas', 'Ready=Unknown/NoReplicas']);
   });
 
-  it('keeps the time before which its tokens are dead', () => {
-    const { client } = judgeOne([clientDocument({ ...MACHINE, revokeTokensBefore: '2026-01-31T12:00:00+01:00' })]);
+  it('keeps the time before which its tokens are revoked', () => {
+    const { client } = admitOne([clientDocument({ ...MACHINE, revokeTokensBefore: '2026-01-31T12:00:00+01:00' })]);
     expect(client?.revokeTokensBefore).toBe(Date.UTC(2026, 0, 31, 11));
   });
 
   it.each(['Café 2', 'می\u200Cخواهم', 'क्\u200Dष', '書店', '🛒 Shop', '❤\uFE0F Shop', 'متجر'])(
     'may be called %j',
     (displayName) => {
-      expect(judgeOne([clientDocument({ ...WEB, displayName })]).client?.displayName).toBe(displayName);
+      expect(admitOne([clientDocument({ ...WEB, displayName })]).client?.displayName).toBe(displayName);
     },
   );
 
@@ -65,21 +65,21 @@ describe('an admitted client', () => {
     ...['\u202Ebank', 'a\u2066b', 'a\u200Bb', 'a\u2028b', 'a\u2029b', 'a\u200Fb', 'a\uFEFFb', 'a\u00ADb', '\u3164'],
     ...['Sh\u200Dop', 'Sh\u200Cop', '\u200Dمتجر', 'a\uFE0Fb', 'a\u{E0041}b', ''],
   ])('is never called %j', (displayName) => {
-    const { client, conditions } = judgeOne([clientDocument({ ...WEB, displayName })]);
+    const { client, conditions } = admitOne([clientDocument({ ...WEB, displayName })]);
     expect([client, conditions[0]?.reason]).toEqual([undefined, 'InvalidManifest']);
   });
 
   it('may say that its explicit id is the one derived for it', () => {
-    expect(judgeOne([clientDocument({ ...MACHINE, clientId: 'team.app' })]).client?.clientId).toBe('team.app');
+    expect(admitOne([clientDocument({ ...MACHINE, clientId: 'team.app' })]).client?.clientId).toBe('team.app');
   });
 
   it('may leave fields null, as the API server allows', () => {
     const spec = { ...MACHINE, clientId: null, defaultAudience: null, auth: { clientSecret: null }, tokens: null };
-    expect(judgeOne([clientDocument(spec, { labels: { a: null } })]).client?.clientId).toBe('team.app');
+    expect(admitOne([clientDocument(spec, { labels: { a: null } })]).client?.clientId).toBe('team.app');
   });
 
   it('may have a name of 100 characters of four bytes, and not of 101', () => {
-    const named = (length: number) => judgeOne([clientDocument({ ...WEB, displayName: '🔑'.repeat(length) })]);
+    const named = (length: number) => admitOne([clientDocument({ ...WEB, displayName: '🔑'.repeat(length) })]);
     expect(named(100).client?.displayName).toHaveLength(200);
     expect(named(101).faults.map(({ path }) => path)).toEqual([['spec', 'displayName']]);
   });
@@ -91,7 +91,7 @@ describe('text in a manifest', () => {
     ['a control character', 'a\u0007'],
     ['nothing', ''],
   ])('that is %s is refused', (_, displayName) => {
-    const { faults } = judgeOne([clientDocument({ ...WEB, displayName })]);
+    const { faults } = admitOne([clientDocument({ ...WEB, displayName })]);
     expect(faults.map(({ path, reason }) => [path.join('.'), reason])).toEqual([
       ['spec.displayName', 'InvalidManifest'],
     ]);
@@ -101,14 +101,14 @@ describe('text in a manifest', () => {
 describe('unknown fields', () => {
   const misspelt = clientDocument({ ...MACHINE, scope: 'x', auth: { methd: 'none' } }, { lables: {} });
 
-  it('are refused one by one by a strict judge, each at its place', () => {
-    const { faults, client } = judgeOne([misspelt]);
+  it('are refused one by one where unknown fields are refused, each at its place', () => {
+    const { faults, client } = admitOne([misspelt]);
     expect(client).toBeUndefined();
     expect(faults.map(({ path }) => path.join('.'))).toEqual(['metadata.lables', 'spec.auth.methd', 'spec.scope']);
   });
 
   it('are ignored by a server', () => {
-    const { faults, client } = judgeOne([misspelt], { unknownFields: 'ignore' });
+    const { faults, client } = admitOne([misspelt], { unknownFields: 'ignore' });
     expect(faults).toEqual([]);
     expect(client?.authMethod).toBe('client_secret_basic');
   });
@@ -119,24 +119,24 @@ describe('unknown fields', () => {
     ['contacts', ['shop-team@example.com']],
     ['requirePushedAuthorizationRequests', false],
     ['requirePushedAuthorizationRequests', true],
-  ])('the former %s with %j → the same client to a server, refused by a strict judge', (field, value) => {
+  ])('the former %s with %j → the same client to a server, refused where unknown fields are', (field, value) => {
     const former = clientDocument({ ...WEB, [field]: value });
-    const { client, faults } = judgeOne([former], { unknownFields: 'ignore' });
+    const { client, faults } = admitOne([former], { unknownFields: 'ignore' });
     expect(faults).toEqual([]);
-    expect(client).toEqual(judgeOne([clientDocument(WEB)], { unknownFields: 'ignore' }).client);
-    expect(judgeOne([former]).faults.map(({ path }) => path.join('.'))).toEqual([`spec.${field}`]);
+    expect(client).toEqual(admitOne([clientDocument(WEB)], { unknownFields: 'ignore' }).client);
+    expect(admitOne([former]).faults.map(({ path }) => path.join('.'))).toEqual([`spec.${field}`]);
   });
 
   it.each([false, true])('a policy with the former limit on pushed requests at %j → permits as without', (value) => {
     const former = policyDocument({ limits: { requirePushedAuthorizationRequests: value } });
-    const { client } = judgeOne([clientDocument(WEB), former], { unknownFields: 'ignore' });
+    const { client } = admitOne([clientDocument(WEB), former], { unknownFields: 'ignore' });
     expect(client?.clientId).toBe('team.app');
   });
 
   it('a private key is refused even by a server', () => {
     const jwks = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AA', d: 'private' }] };
     const spec = { ...MACHINE, auth: { method: 'private_key_jwt', privateKeyJwt: { jwks } } };
-    const { manifest, faults } = judgeOne([clientDocument(spec)], { unknownFields: 'ignore' });
+    const { manifest, faults } = admitOne([clientDocument(spec)], { unknownFields: 'ignore' });
     expect(manifest).toBeUndefined();
     const path = ['spec', 'auth', 'privateKeyJwt', 'jwks', 'keys', 0, 'd'];
     expect(faults).toEqual([expect.objectContaining({ path, reason: 'InvalidManifest' })]);
@@ -145,7 +145,7 @@ describe('unknown fields', () => {
 
 describe('the audiences of a client', () => {
   const audiencesOf = (spec: object, metadata: object = {}, ...policies: readonly unknown[]) =>
-    judgeOne([clientDocument({ ...MACHINE, ...spec }, { ...metadata }), ...policies]).client?.audiences;
+    admitOne([clientDocument({ ...MACHINE, ...spec }, { ...metadata }), ...policies]).client?.audiences;
 
   it('none in the manifest → the default one of its own namespace alone, whatever its policy permits', () => {
     const scopes = { scopes: ['other/read'], defaultScopes: [] };
@@ -164,7 +164,7 @@ describe('the audiences of a client', () => {
       { audiences: ['urn:grantry:ns:other:default'] },
       { resourceServer: { audiences: ['urn:grantry:ns:other:default'] } },
     ]) {
-      const { faults } = judgeOne([clientDocument({ ...MACHINE, ...spec })]);
+      const { faults } = admitOne([clientDocument({ ...MACHINE, ...spec })]);
       expect(faults.map(({ reason }) => reason)).toEqual(['PolicyViolation']);
     }
   });
@@ -176,10 +176,10 @@ describe('the audiences of a client', () => {
       [['spec', 'resourceServer', 'audiences', 0], { resourceServer: { audiences: ['https://id.example'] } }],
     ] as const) {
       const documents = [clientDocument({ ...MACHINE, ...spec }), policy];
-      const { faults, client } = judgeOne(documents, { issuer: 'https://id.example' });
+      const { faults, client } = admitOne(documents, { issuer: 'https://id.example' });
       expect(faults.map(({ reason, path }) => [reason, path])).toEqual([['InvalidAudience', path]]);
       expect(client).toBeUndefined();
-      expect(judgeOne(documents, { issuer: 'https://id.example:8443' }).faults).toEqual([]);
+      expect(admitOne(documents, { issuer: 'https://id.example:8443' }).faults).toEqual([]);
     }
   });
 });
@@ -188,7 +188,7 @@ describe('the default audience', () => {
   const issuer = 'https://id.example';
   const faultsOf = (spec: object, settings: object = { issuer }) => {
     const policy = policyDocument({ allow: { audiences: ['**'] } });
-    return judgeOne([clientDocument({ ...WEB, ...spec }), policy], settings).faults.map(({ path }) => path);
+    return admitOne([clientDocument({ ...WEB, ...spec }), policy], settings).faults.map(({ path }) => path);
   };
 
   it.each([{}, { audiences: ['urn:a'] }, { audiences: ['urn:a', 'urn:b'] }, { resources: [{ name: 'a' }] }])(
@@ -210,7 +210,7 @@ describe('the default audience', () => {
 
 describe('a refused client', () => {
   it('is not served, and what follows from acceptance is not known', () => {
-    const { client, conditions, wantsSecret } = judgeOne([clientDocument({ ...MACHINE, audiences: ['urn:other'] })], {
+    const { client, conditions, wantsSecret } = admitOne([clientDocument({ ...MACHINE, audiences: ['urn:other'] })], {
       verifiersOf: () => [],
     });
     expect(client).toBeUndefined();
@@ -225,7 +225,7 @@ describe('a refused client', () => {
   });
 
   it('that is suspended says so first, and that is no fault', () => {
-    const { client, conditions, faults } = judgeOne([clientDocument({ ...MACHINE, suspended: true })]);
+    const { client, conditions, faults } = admitOne([clientDocument({ ...MACHINE, suspended: true })]);
     expect(client).toBeUndefined();
     expect(faults).toEqual([]);
     expect(summaryOf(conditions)[0]).toBe('Accepted=False/Suspended');
@@ -233,7 +233,7 @@ describe('a refused client', () => {
 
   it('lists everything that is wrong, and its condition the first of it', () => {
     const spec = { grantTypes: ['implicit', 'authorization_code'], scopes: ['a b'], consent: 'Skip' };
-    const { conditions, faults } = judgeOne([clientDocument(spec)]);
+    const { conditions, faults } = admitOne([clientDocument(spec)]);
     expect(faults.map(({ reason }) => reason).sort()).toEqual(
       ['UnsupportedGrantType', 'MissingRedirectUri', 'InvalidScope', 'PolicyViolation'].sort(),
     );
@@ -242,12 +242,12 @@ describe('a refused client', () => {
 
   it('that only wants to be an API, and leaves grantTypes to the default → the message says grantTypes: []', () => {
     const api = { resourceServer: { audiences: ['urn:grantry:ns:shop:default'] } };
-    const { conditions } = judgeOne([clientDocument(api)]);
+    const { conditions } = admitOne([clientDocument(api)]);
     expect(conditions[0]).toMatchObject({
       reason: 'MissingRedirectUri',
       message: expect.stringContaining('grantTypes: []'),
     });
-    expect(judgeOne([clientDocument({ ...api, grantTypes: [] })]).conditions[0]?.reason).not.toBe('MissingRedirectUri');
+    expect(admitOne([clientDocument({ ...api, grantTypes: [] })]).conditions[0]?.reason).not.toBe('MissingRedirectUri');
   });
 
   it('names missing references', () => {
@@ -255,7 +255,7 @@ describe('a refused client', () => {
     const byKey = { method: 'private_key_jwt', privateKeyJwt: { jwksConfigMapRef } };
     const byToken = { method: 'kubernetes_service_account', serviceAccounts: [{ name: 'absent' }] };
     const reasonsOf = (auth: object) =>
-      judgeOne([clientDocument({ ...MACHINE, auth })]).faults.map(({ reason }) => reason);
+      admitOne([clientDocument({ ...MACHINE, auth })]).faults.map(({ reason }) => reason);
     expect(reasonsOf(byKey)).toEqual(['ConfigMapNotFound']);
     expect(reasonsOf(byToken)).toEqual(['ServiceAccountNotFound']);
   });
@@ -264,7 +264,7 @@ describe('a refused client', () => {
     const policy = policyDocument({ limits: { maxAccessTokenLifetime: '24h', maxRefreshTokenLifetime: '8784h' } });
     const faultsOf = (tokens: object) => {
       const spec = { ...WEB, grantTypes: ['authorization_code', 'refresh_token'], tokens };
-      return judgeOne([clientDocument(spec), policy]).faults.map(({ reason }) => reason);
+      return admitOne([clientDocument(spec), policy]).faults.map(({ reason }) => reason);
     };
     expect(
       faultsOf({ accessTokenLifetime: '24h', refreshTokenLifetime: '8784h', refreshTokenReuseGrace: '1m' }),
@@ -283,7 +283,7 @@ describe('a refused client', () => {
     const allow = { scopes: ['openid', 'team-a/*'] };
     const policy = policyDocument({ allow, limits: limit === undefined ? {} : { maxIdTokenLifetime: limit } });
     const faultsOf = (idTokenLifetime: string, scopes = ['openid']) =>
-      judgeOne([clientDocument({ ...WEB, scopes, tokens: { idTokenLifetime } }), policy]).faults.map(
+      admitOne([clientDocument({ ...WEB, scopes, tokens: { idTokenLifetime } }), policy]).faults.map(
         ({ reason }) => reason,
       );
     expect([faultsOf('1m'), faultsOf('60s'), faultsOf(most)]).toEqual([[], [], []]);
@@ -298,7 +298,7 @@ describe('a refused client', () => {
 
 describe('a generated secret', () => {
   it('is wanted while there is no verifier', () => {
-    const { client, conditions, wantsSecret } = judgeOne([clientDocument(MACHINE)], { verifiersOf: () => [] });
+    const { client, conditions, wantsSecret } = admitOne([clientDocument(MACHINE)], { verifiersOf: () => [] });
     expect(client).toBeUndefined();
     expect(wantsSecret).toBe(true);
     expect(summaryOf(conditions).slice(2)).toEqual([
@@ -311,13 +311,13 @@ describe('a generated secret', () => {
   it('is known by the verifiers of this object, newest first', () => {
     const verifiers = [secretVerifier('u-1', 'new'), secretVerifier('u-1', 'old')];
     const verifiersOf = (uid: string) => (uid === 'u-1' ? verifiers : []);
-    const { client, wantsSecret } = judgeOne([clientDocument(MACHINE, { uid: 'u-1' })], { verifiersOf });
+    const { client, wantsSecret } = admitOne([clientDocument(MACHINE, { uid: 'u-1' })], { verifiersOf });
     expect(client?.secretVerifiers).toEqual(verifiers);
     expect(wantsSecret).toBe(false);
   });
 
   it('that is only assumed makes a client Ready that is not served', () => {
-    const { client, conditions, wantsSecret } = judgeOne([clientDocument(MACHINE)], {
+    const { client, conditions, wantsSecret } = admitOne([clientDocument(MACHINE)], {
       verifiersOf: () => 'assumed',
     });
     expect(client).toBeUndefined();
@@ -331,14 +331,14 @@ describe('a generated secret', () => {
       kind: 'Secret',
       metadata: { name: 'app-oauth', namespace: 'team', labels },
     });
-    const reasonOf = (labels: object) => judgeOne([client, secret(labels)]).conditions[2]?.reason;
+    const reasonOf = (labels: object) => admitOne([client, secret(labels)]).conditions[2]?.reason;
     expect(reasonOf({})).toBe('SecretNotOwned');
     expect(reasonOf({ 'grantry.dev/client-uid': 'u-2' })).toBe('SecretNotOwned');
     expect(reasonOf({ 'grantry.dev/client-uid': 'u-1' })).toBe('SecretGenerated');
   });
 
   it('is not wanted by a public client', () => {
-    const { client, conditions } = judgeOne([clientDocument({ ...WEB, auth: { method: 'none' } })], {
+    const { client, conditions } = admitOne([clientDocument({ ...WEB, auth: { method: 'none' } })], {
       verifiersOf: () => [],
     });
     expect(client?.secretVerifiers).toEqual([]);
@@ -358,7 +358,7 @@ describe('a generated secret', () => {
     ['a key no label may have', { 'a b': 'c' }, ['InvalidSecretTemplate']],
   ])('with %s', (_, labels, reasons) => {
     const auth = { clientSecret: { secretTemplate: { labels } } };
-    const { faults, conditions } = judgeOne([clientDocument({ ...MACHINE, auth })]);
+    const { faults, conditions } = admitOne([clientDocument({ ...MACHINE, auth })]);
     expect(faults.map(({ reason }) => reason)).toEqual(reasons);
     expect(conditions.at(-1)?.status).toBe(reasons.length === 0 ? 'True' : 'False');
   });
@@ -366,18 +366,18 @@ describe('a generated secret', () => {
 
 describe('where the Secrets of tenants are not read', () => {
   const verifier = new Uint8Array(32).fill(9);
-  const judged = (clientSecret: object, verifiers: readonly Uint8Array[]) =>
-    judgeOne([clientDocument({ ...MACHINE, auth: { clientSecret } })], {
+  const admitted = (clientSecret: object, verifiers: readonly Uint8Array[]) =>
+    admitOne([clientDocument({ ...MACHINE, auth: { clientSecret } })], {
       otherSecrets: 'withheld',
       verifiersOf: () => verifiers,
     });
 
   it.each(['Generate', 'Existing'])('a secret with source %s counts by the verifiers kept for it', (source) => {
-    expect(judged({ source }, [verifier]).client?.secretVerifiers).toEqual([verifier]);
+    expect(admitted({ source }, [verifier]).client?.secretVerifiers).toEqual([verifier]);
   });
 
   it('a client stays pending whose secret no process has read yet', () => {
-    const verdict = judged({ source: 'Existing' }, []);
+    const verdict = admitted({ source: 'Existing' }, []);
     expect(verdict.client).toBeUndefined();
     expect(verdict.faults).toEqual([]);
     expect(verdict.wantsSecret).toBe(false);
@@ -396,7 +396,7 @@ describe('an existing secret', () => {
   const encode = (value: string) => Buffer.from(value).toString('base64');
 
   it('is verified by its value and the one before it', () => {
-    const verdict = judgeOne([client, secret({ stringData: { secret: SECRET, old: `${SECRET}-old` } })]);
+    const verdict = admitOne([client, secret({ stringData: { secret: SECRET, old: `${SECRET}-old` } })]);
     expect(verdict.client?.secretVerifiers).toEqual([
       secretVerifier('u-1', SECRET),
       secretVerifier('u-1', `${SECRET}-old`),
@@ -405,20 +405,20 @@ describe('an existing secret', () => {
   });
 
   it('need not have a value before it', () => {
-    const verdict = judgeOne([client, secret({ data: { secret: encode(SECRET) } })]);
+    const verdict = admitOne([client, secret({ data: { secret: encode(SECRET) } })]);
     expect(verdict.client?.secretVerifiers).toEqual([secretVerifier('u-1', SECRET)]);
   });
 
   it('is read from stringData before data, and from base64 over several lines', () => {
     const both = secret({ data: { secret: encode(`${SECRET}-data`) }, stringData: { secret: SECRET } });
-    expect(judgeOne([client, both]).client?.secretVerifiers).toEqual([secretVerifier('u-1', SECRET)]);
+    expect(admitOne([client, both]).client?.secretVerifiers).toEqual([secretVerifier('u-1', SECRET)]);
     const folded = secret({ data: { secret: encode(SECRET).replace(/(.{10})/g, '$1\n') } });
-    expect(judgeOne([client, folded]).client?.secretVerifiers).toEqual([secretVerifier('u-1', SECRET)]);
+    expect(admitOne([client, folded]).client?.secretVerifiers).toEqual([secretVerifier('u-1', SECRET)]);
   });
 
   it('needs 32 bytes, not 32 characters', () => {
     const reasonOf = (value: string) =>
-      judgeOne([client, secret({ stringData: { secret: value } })]).conditions[2]?.reason;
+      admitOne([client, secret({ stringData: { secret: value } })]).conditions[2]?.reason;
     expect(reasonOf('x'.repeat(31))).toBe('WeakSecret');
     expect(reasonOf('x'.repeat(32))).toBe('SecretAdopted');
     expect(reasonOf('é'.repeat(16))).toBe('SecretAdopted');
@@ -430,13 +430,13 @@ describe('an existing secret', () => {
     ['padding', `${SECRET}==`, true],
     ['a letter of another script', `${SECRET}é`, true],
   ])('with %s is used, and whether a consumer has to encode it is said', (_, value, isWarned) => {
-    const { client: served, conditions } = judgeOne([client, secret({ stringData: { secret: value } })]);
+    const { client: served, conditions } = admitOne([client, secret({ stringData: { secret: value } })]);
     expect(served?.secretVerifiers).toEqual([secretVerifier('u-1', value)]);
     expect(conditions[2]).toMatchObject({ status: 'True', reason: 'SecretAdopted' });
     expect(conditions[2]?.message.includes('6749')).toBe(isWarned);
     // The same is said by who knows of it without the value.
     const otherSecrets = isWarned ? 'withheld_reserved' : 'withheld';
-    const withheld = judgeOne([client], { otherSecrets, verifiersOf: () => [secretVerifier('u-1', value)] });
+    const withheld = admitOne([client], { otherSecrets, verifiersOf: () => [secretVerifier('u-1', value)] });
     expect(withheld.conditions[2]).toEqual(conditions[2]);
   });
 
@@ -447,7 +447,7 @@ describe('an existing secret', () => {
     ['an inherited name', {}],
     ['a tab', { stringData: { secret: `${SECRET}\t` } }],
   ])('of %s is SecretKeyMissing', (_, values) => {
-    const { client: served, conditions } = judgeOne([client, secret(values)]);
+    const { client: served, conditions } = admitOne([client, secret(values)]);
     expect(served).toBeUndefined();
     expect(summaryOf(conditions).slice(1, 3)).toEqual([
       'ResolvedRefs=False/SecretKeyMissing',
@@ -458,7 +458,7 @@ describe('an existing secret', () => {
   it('that does not do is named where the manifest names it, by the keys it has and no value', () => {
     const faultsOf = (clientSecret: object, values: object) => {
       const document = clientDocument({ ...MACHINE, auth: { clientSecret: { source: 'Existing', ...clientSecret } } });
-      return judgeOne([document, secret(values)]).faults;
+      return admitOne([document, secret(values)]).faults;
     };
     const short = { stringData: { 'client-secret': 'hunter2' } };
     const other = { stringData: { password: 'hunter2' }, data: { 'tls.key': encode(SECRET) } };
@@ -477,18 +477,18 @@ describe('an existing secret', () => {
       ...secret({ stringData: { secret: SECRET } }),
       metadata: { name: 'app-oauth', namespace: 'other' },
     };
-    expect(judgeOne([client, elsewhere]).faults.map(({ reason }) => reason)).toEqual(['SecretNotFound']);
+    expect(admitOne([client, elsewhere]).faults.map(({ reason }) => reason)).toEqual(['SecretNotFound']);
   });
 
   it('that is only assumed makes a client Ready that is not served', () => {
-    const verdict = judgeOne([client], { otherSecrets: 'assumed' });
+    const verdict = admitOne([client], { otherSecrets: 'assumed' });
     expect(verdict.client).toBeUndefined();
     expect(verdict.conditions.at(-1)?.status).toBe('True');
   });
 
   it('never stands in a message', () => {
     const short = 'hunter2-hunter2';
-    const verdict = judgeOne([client, secret({ stringData: { secret: short } })]);
+    const verdict = admitOne([client, secret({ stringData: { secret: short } })]);
     expect(JSON.stringify([verdict.conditions, verdict.faults])).not.toContain(short);
   });
 });
@@ -508,11 +508,11 @@ describe('a manifest that is anything at all', () => {
   ];
   const almostASpec = fc.dictionary(fc.constantFrom(...fields), almostAnything, { maxKeys: 12 });
 
-  it('is judged with all five conditions, and harms no other', async () => {
+  it('has a verdict with all five conditions, and harms no other', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.jsonValue({ maxDepth: 6 }), almostASpec), fc.boolean(), async (value, strict) => {
         const broken = { ...clientDocument({}, { name: 'broken' }), spec: value };
-        const { clients } = await judge([broken, neighbour], { unknownFields: strict ? 'refuse' : 'ignore' });
+        const { clients } = await admitAll([broken, neighbour], { unknownFields: strict ? 'refuse' : 'ignore' });
         for (const verdict of clients) expect(verdict.conditions).toHaveLength(5);
         expect(clients.at(-1)?.client?.clientId).toBe('team.neighbour');
       }),
@@ -550,7 +550,7 @@ describe('a manifest that is anything at all', () => {
         const sound: Record<string, unknown> = { ...clientDocument(WEB) };
         const changed = second === undefined ? value : { ...(sound[first] as object), [second]: value };
         const broken = Object.defineProperty({ ...sound }, first, { value: changed, enumerable: true });
-        const { clients } = await judge([{ ...neighbour }, broken]);
+        const { clients } = await admitAll([{ ...neighbour }, broken]);
         expect(clients[0]?.client?.clientId).toBe('team.neighbour');
       }
     }
@@ -560,7 +560,7 @@ describe('a manifest that is anything at all', () => {
     const endless: Record<string, unknown> = { ...MACHINE };
     endless.tokens = endless;
     endless.auth = { clientSecret: { extraData: endless } };
-    const { conditions } = judgeOne([clientDocument(endless)]);
+    const { conditions } = admitOne([clientDocument(endless)]);
     expect(conditions[0]?.reason).toBe('InvalidManifest');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientDocument, judgeOne, MACHINE } from '../world.ts';
+import { admitOne, clientDocument, MACHINE } from '../world.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -8,7 +8,7 @@ const TASKS = { namespace: 'other', name: 'tasks' };
 
 /** The faults of a client with these fields: reason and field. */
 function faultsOf(spec: Fields): readonly string[] {
-  const { faults } = judgeOne([clientDocument({ grantTypes: ['client_credentials'], ...spec })]);
+  const { faults } = admitOne([clientDocument({ grantTypes: ['client_credentials'], ...spec })]);
   return faults.map(({ reason, path }) => `${reason} ${path.slice(1).join('.')}`);
 }
 
@@ -58,13 +58,13 @@ describe('the audiences of a client that refers to resources', () => {
   });
 
   it('are those of its manifest: no default one of its namespace beside the resources', () => {
-    const audiencesOf = (spec: Fields) => judgeOne([clientDocument({ ...MACHINE, ...spec })]).client?.audiences;
+    const audiencesOf = (spec: Fields) => admitOne([clientDocument({ ...MACHINE, ...spec })]).client?.audiences;
     expect(audiencesOf({ resources: [NOTES] })).toEqual([]);
     expect(audiencesOf({})).toEqual(['urn:grantry:ns:team:default']);
   });
 
   it('are referred to as the manifest does', () => {
-    const { client } = judgeOne([clientDocument(given({ resources: [NOTES, TASKS], defaultAudience: UNKNOWN }))]);
+    const { client } = admitOne([clientDocument(given({ resources: [NOTES, TASKS], defaultAudience: UNKNOWN }))]);
     expect([client?.namespace, client?.name]).toEqual(['team', 'app']);
     expect(client?.resources).toEqual([
       { namespace: undefined, name: 'notes', scopes: ['team/notes.read'] },

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { ClientSet } from '../../../src/admission/clients/client-set.ts';
 import type { SourceObject } from '../../../src/admission/kinds/manifest.ts';
 import { admitPolicies } from '../../../src/admission/policies/admit-policies.ts';
-import { clientDocument, contextOf, judge, MACHINE, policyDocument, sourceObject, summaryOf } from '../world.ts';
+import { admitAll, clientDocument, contextOf, MACHINE, policyDocument, sourceObject, summaryOf } from '../world.ts';
 
 const PENDING = { status: 'Unknown', reason: 'Pending', message: '' } as const;
 
@@ -11,7 +11,7 @@ const time = (day: number) => `2026-01-${String(day).padStart(2, '0')}T00:00:00Z
 const SHARED = policyDocument({ allow: { clientIds: ['shared', 'acme.app'] } });
 
 async function reasonsOf(...documents: readonly unknown[]) {
-  const { clients } = await judge(documents);
+  const { clients } = await admitAll(documents);
   return Object.fromEntries(clients.map(({ object, conditions }) => [object.name, conditions[0]?.reason]));
 }
 
@@ -38,7 +38,7 @@ describe('two clients with one client id', () => {
     const explicit = claimant('explicit', 9, { clientId: 'acme.app' });
     const spec = { ...MACHINE, scopes: ['acme/read'], defaultScopes: [] };
     const derived = clientDocument(spec, { name: 'app', namespace: 'acme', creationTimestamp: time(1) });
-    const { clients } = await judge([explicit, derived, SHARED]);
+    const { clients } = await admitAll([explicit, derived, SHARED]);
     expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['Accepted', 'ClientIdConflict']);
     expect(JSON.stringify(clients[1]?.conditions)).not.toContain('team');
   });
@@ -74,7 +74,7 @@ describe('two clients with one client id', () => {
     const claimants = [1, 2, 2, 3, 3].map((day, index) => claimant(`c${index}`, day));
     await fc.assert(
       fc.asyncProperty(fc.shuffledSubarray(claimants, { minLength: 1 }), async (documents) => {
-        const { clients } = await judge([...documents, SHARED]);
+        const { clients } = await admitAll([...documents, SHARED]);
         const served = clients.flatMap(({ client, object }) => (client === undefined ? [] : [object]));
         expect(served).toHaveLength(1);
         const oldest = clients
@@ -121,7 +121,7 @@ describe('a client that is served under an id', () => {
     namespace === 'team' && clientId === 'acme.app' && `${namespace}.${name}` !== clientId;
   /** The keys of the served clients by id. */
   const holdersIn = async (documents: readonly unknown[]) => {
-    const { clients } = await judge([...documents, ...policies], { unknownFields: 'ignore' });
+    const { clients } = await admitAll([...documents, ...policies], { unknownFields: 'ignore' });
     return new Map(
       clients.flatMap(({ client, object }) =>
         client === undefined ? [] : [[client.clientId, `${object.namespace}/${object.name}`] as const],
@@ -214,14 +214,14 @@ describe('a namespace with more clients than it may have', () => {
         creationTimestamp: time(1),
       }),
     );
-    const { clients } = await judge(crowd);
+    const { clients } = await admitAll(crowd);
     expect(clients.filter(({ client }) => client === undefined).map(({ object }) => object.name)).toEqual(['c200']);
   });
 });
 
 describe('the set of clients', () => {
   it('leaves out another class, also when the manifest cannot be read, and what is being deleted', async () => {
-    const { clients } = await judge([
+    const { clients } = await admitAll([
       clientDocument({ ...MACHINE, className: 'staging' }, { name: 'a' }),
       clientDocument({ ...MACHINE, className: 'staging', scopes: 1 }, { name: 'b' }),
       clientDocument(MACHINE, { name: 'c', deletionTimestamp: time(1) }),
@@ -232,7 +232,7 @@ describe('the set of clients', () => {
 
   it('gives one uid to one object only', async () => {
     const twins = ['first', 'second'].map((name) => clientDocument(MACHINE, { name, uid: 'same' }));
-    const { clients } = await judge(twins);
+    const { clients } = await admitAll(twins);
     expect(clients.map(({ client }) => client?.clientId)).toEqual(['team.first', undefined]);
     const misread = clientDocument({ scopes: 1 }, { name: 'broken', uid: 'same', creationTimestamp: time(1) });
     expect(await reasonsOf(misread, ...twins)).toEqual({
@@ -245,10 +245,10 @@ describe('the set of clients', () => {
   it('reserves the namespace that grantry runs in, unless configured otherwise', async () => {
     const spec = { ...MACHINE, scopes: ['default/read'], defaultScopes: [] };
     const document = clientDocument(spec, { namespace: 'default' });
-    const { clients: reserved } = await judge([document], { releaseNamespaceReserved: true });
+    const { clients: reserved } = await admitAll([document], { releaseNamespaceReserved: true });
     expect(reserved[0]?.conditions[0]?.reason).toBe('NamespaceReserved');
     expect(reserved[0]?.wantsSecret).toBe(false);
-    const { clients: free } = await judge([document]);
+    const { clients: free } = await admitAll([document]);
     expect(free[0]?.client?.clientId).toBe('default.app');
   });
 });
@@ -259,7 +259,7 @@ describe('two clients whose secret would be generated into one Secret', () => {
     clientDocument({ ...MACHINE, ...more }, { name, namespace, creationTimestamp: time(day), uid: `uid-${name}` });
 
   async function credentialsOf(...documents: readonly unknown[]) {
-    const { clients } = await judge(documents, { verifiersOf: () => [] });
+    const { clients } = await admitAll(documents, { verifiersOf: () => [] });
     return Object.fromEntries(
       clients.map(({ object, conditions, wantsSecret }) => [object.name, [conditions[2]?.reason, wantsSecret]]),
     );
@@ -296,7 +296,7 @@ describe('the class of an install', () => {
   it('is the default one for a manifest whose own cannot be read: one install must report it', async () => {
     const odd = clientDocument({ ...MACHINE, className: 5 });
     const policy = policyDocument({ className: 5 });
-    const { clients, policies } = await judge([odd, policy]);
+    const { clients, policies } = await admitAll([odd, policy]);
     expect([...clients, ...policies].map(({ conditions }) => conditions[0]?.reason)).toEqual([
       'InvalidManifest',
       'InvalidManifest',

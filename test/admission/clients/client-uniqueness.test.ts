@@ -63,7 +63,7 @@ function faultsIn(claims: NamedClaims<string>): Readonly<Record<string, readonly
 }
 
 describe('the claims of all clients', () => {
-  it('come to the same whether they are judged change by change or all at once', () => {
+  it('have the same faults whether they are recomputed change by change or all at once', () => {
     fc.assert(
       fc.property(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
         const followed = new NamedClaims<string>();

@@ -2,7 +2,7 @@
 // call what is not its own.
 
 import { describe, expect, it } from 'vitest';
-import { clientDocument, judgeOne, policyDocument, WEB } from '../world.ts';
+import { admitOne, clientDocument, policyDocument, WEB } from '../world.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,7 @@ const PERMITTED = { ...GROUPS, groups: ['team-a*'], backchannelLogoutUri: 'https
 
 /** The faults of a client: reason and field. */
 function faultsOf(spec: Fields, ...policies: readonly unknown[]): readonly string[] {
-  const { faults, client } = judgeOne([clientDocument(spec), ...policies], { issuer: ISSUER });
+  const { faults, client } = admitOne([clientDocument(spec), ...policies], { issuer: ISSUER });
   expect(client === undefined).toBe(faults.length > 0);
   return faults.map(({ reason, path }) => `${reason} ${path.slice(1).join('.')}`);
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { clientDocument, judgeOne, MACHINE, policyDocument, type WorldSettings } from '../world.ts';
+import { admitOne, clientDocument, MACHINE, policyDocument, type WorldSettings } from '../world.ts';
 
 const SETTINGS: WorldSettings = { supportedAuthMethods: ['private_key_jwt'] };
 const EVERY_HOST = policyDocument({ allow: { jwksHosts: ['**'] } });
 
 function verdictOn(jwksUri: string) {
   const auth = { method: 'private_key_jwt', privateKeyJwt: { jwksUri } };
-  return judgeOne([clientDocument({ ...MACHINE, auth }), EVERY_HOST], SETTINGS);
+  return admitOne([clientDocument({ ...MACHINE, auth }), EVERY_HOST], SETTINGS);
 }
 
 describe('the address of the keys of a client', () => {

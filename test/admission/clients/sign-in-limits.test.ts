@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { missingProviders, signInLimits } from '../../../src/admission/clients/sign-in-limits.ts';
-import { clientDocument, judge, WEB } from '../world.ts';
+import { admitAll, clientDocument, WEB } from '../world.ts';
 
 const NAMES = Array.from({ length: 32 }, (_, index) => `provider-${index}`);
 
-async function judged(signIn: unknown) {
-  const { clients } = await judge([clientDocument({ ...WEB, signIn })]);
+async function admitted(signIn: unknown) {
+  const { clients } = await admitAll([clientDocument({ ...WEB, signIn })]);
   const [verdict] = clients;
   return { faults: verdict?.faults.map(({ path, reason }) => `${reason} ${path.join('.')}`), client: verdict?.client };
 }
@@ -14,7 +14,7 @@ describe('which people may use a client', () => {
   it.each([undefined, null, {}, { identityProviders: [] }, { groups: [], identityProviders: [] }])(
     'given %o → all',
     async (signIn) => {
-      const { faults, client } = await judged(signIn);
+      const { faults, client } = await admitted(signIn);
       expect(faults).toEqual([]);
       expect(client?.signIn).toBeUndefined();
     },
@@ -28,7 +28,7 @@ describe('which people may use a client', () => {
       { identityProviders: NAMES, groups: NAMES },
     ],
   ])('given %o → those', async (signIn, expected) => {
-    const { faults, client } = await judged(signIn);
+    const { faults, client } = await admitted(signIn);
     expect(faults).toEqual([]);
     expect(client?.signIn).toEqual(expected);
   });
@@ -46,7 +46,7 @@ describe('which people may use a client', () => {
     [{ groups: [...NAMES, 'ops'] }, 'groups'],
     [{ provider: ['corp'] }, 'provider'],
   ])('given %o → refused there', async (signIn, path) => {
-    expect((await judged(signIn)).faults).toEqual([`InvalidManifest spec.signIn.${path}`]);
+    expect((await admitted(signIn)).faults).toEqual([`InvalidManifest spec.signIn.${path}`]);
   });
 });
 

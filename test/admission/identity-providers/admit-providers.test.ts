@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { registryProviders } from '../../../src/admission/identity-providers/admit-providers.ts';
-import { judgeProviders, summaryOf } from '../world.ts';
+import { admitProvidersOf, summaryOf } from '../world.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -35,11 +35,11 @@ function numbered(number: number, spec: Fields = { oidc: { issuer: `https://id-$
 }
 
 function reasonsOf(documents: readonly Fields[]): readonly (string | undefined)[] {
-  return judgeProviders(documents).map(({ faults }) => faults.map(({ reason }) => reason).join() || undefined);
+  return admitProvidersOf(documents).map(({ faults }) => faults.map(({ reason }) => reason).join() || undefined);
 }
 
 function served(documents: readonly Fields[], wanted = 'corp') {
-  return registryProviders(judgeProviders(documents)).find(({ name }) => name === wanted);
+  return registryProviders(admitProvidersOf(documents)).find(({ name }) => name === wanted);
 }
 
 describe('what is served', () => {
@@ -96,7 +96,7 @@ describe('what is served', () => {
     'given the client secret %j → SecretKeyMissing',
     (value) => {
       const written = secret({ 'client-id': 'grantry', 'client-secret': value });
-      const [verdict] = judgeProviders([provider({}), written]);
+      const [verdict] = admitProvidersOf([provider({}), written]);
       expect(summaryOf(verdict?.conditions ?? [])).toContain('ResolvedRefs=False/SecretKeyMissing');
     },
   );
@@ -143,17 +143,17 @@ describe('what is served', () => {
 
   it('given a change of one → only that is another object; without any, the list is the same', () => {
     const others = [numbered(2), CLIENT];
-    const before = registryProviders(judgeProviders([numbered(1), ...others]));
-    expect(registryProviders(judgeProviders([numbered(1), ...others]), before)).toBe(before);
+    const before = registryProviders(admitProvidersOf([numbered(1), ...others]));
+    expect(registryProviders(admitProvidersOf([numbered(1), ...others]), before)).toBe(before);
     const renamed = numbered(1, { oidc: { issuer: 'https://id-1.example' }, displayName: 'Corp' });
-    const after = registryProviders(judgeProviders([renamed, ...others]), before);
+    const after = registryProviders(admitProvidersOf([renamed, ...others]), before);
     expect(after.map((one, at) => one === before[at])).toEqual([false, true]);
   });
 });
 
 describe('conditions', () => {
   it('given what can be served → those that were observed, and Ready', () => {
-    const [verdict] = judgeProviders([provider({}), CLIENT]);
+    const [verdict] = admitProvidersOf([provider({}), CLIENT]);
     expect(summaryOf(verdict?.conditions ?? [])).toEqual([
       ...['Accepted=True/Accepted', 'ResolvedRefs=True/ResolvedRefs', 'Reachable=True/Reachable'],
       ...['Programmed=True/Programmed', 'Ready=True/Ready'],
@@ -161,7 +161,7 @@ describe('conditions', () => {
   });
 
   it('given suspended → Ready is False with it, there is no fault, and the registry says so', () => {
-    const [verdict] = judgeProviders([provider({ suspended: true }), CLIENT]);
+    const [verdict] = admitProvidersOf([provider({ suspended: true }), CLIENT]);
     expect(verdict?.faults).toEqual([]);
     expect(summaryOf(verdict?.conditions ?? [])).toEqual([
       ...['Accepted=False/Suspended', 'ResolvedRefs=True/ResolvedRefs', 'Reachable=Unknown/Pending'],
@@ -172,7 +172,7 @@ describe('conditions', () => {
 
   it('given a Secret of another type → its values are not read', () => {
     const opaque = secret({ 'client-id': 'grantry', 'client-secret': 'pepper' }, { type: 'Opaque' });
-    const [verdict] = judgeProviders([provider({}), opaque]);
+    const [verdict] = admitProvidersOf([provider({}), opaque]);
     expect(summaryOf(verdict?.conditions ?? [])).toContain('ResolvedRefs=False/SecretTypeMismatch');
     expect(verdict?.provider).toMatchObject({ credentials: undefined });
   });
@@ -186,7 +186,7 @@ describe('a provider with a fault', () => {
     ['a field is broken', provider({ allow: { emailDomains: ['@'] } }), [CLIENT]],
   ];
   it.each(FAULTS)('given that %s → it is served without credentials', (_, document, others) => {
-    const [verdict] = judgeProviders([document, ...others]);
+    const [verdict] = admitProvidersOf([document, ...others]);
     expect(verdict?.faults).toHaveLength(1);
     expect(verdict?.provider).toMatchObject({ type: 'OIDC', issuer: ISSUER, credentials: undefined });
   });
@@ -199,8 +199,8 @@ describe('a provider with a fault', () => {
         provider({ clientSecretRef: { name: 'good' }, oidc }, { name: 'good', uid: 'uid-good' }),
         secret({ 'client-id': 'grantry', 'client-secret': 'of-good' }, { metadata: { name: 'good' } }),
       ];
-      const before = registryProviders(judgeProviders([provider({}), CLIENT, ...good]));
-      const verdicts = judgeProviders([document, ...others, ...good]);
+      const before = registryProviders(admitProvidersOf([provider({}), CLIENT, ...good]));
+      const verdicts = admitProvidersOf([document, ...others, ...good]);
       expect(verdicts.map(({ faults }) => faults.length)).toEqual([1, 0]);
       const isGood = ({ name }: { readonly name: string }) => name === 'good';
       expect(registryProviders(verdicts, before).find(isGood)).toBe(before.find(isGood));
@@ -239,7 +239,7 @@ describe('a provider with a fault', () => {
     ['is named local', { name: 'local' }],
     ['is in another namespace', { namespace: 'team' }],
   ])('given one that %s → it is not served', (_, metadata) => {
-    expect(registryProviders(judgeProviders([provider({}, metadata), CLIENT]))).toEqual([]);
+    expect(registryProviders(admitProvidersOf([provider({}, metadata), CLIENT]))).toEqual([]);
   });
 });
 
@@ -277,7 +277,7 @@ describe('several providers', () => {
 
   it('given several → oldest first, those without credentials too', () => {
     const lacksSecret = numbered(2, { oidc: { issuer: ISSUER }, clientSecretRef: { name: 'absent' } });
-    const providers = registryProviders(judgeProviders([numbered(3), lacksSecret, numbered(1), CLIENT]));
+    const providers = registryProviders(admitProvidersOf([numbered(3), lacksSecret, numbered(1), CLIENT]));
     expect(providers.map(({ name, credentials }) => [name, credentials !== undefined])).toEqual([
       ['corp-1', true],
       ['corp-2', false],

@@ -10,7 +10,7 @@ function keyDocument(spec: object, namespace = 'grantry-system') {
   return { apiVersion: 'grantry.dev/v1alpha1', kind: 'SigningKey', metadata: { name: 'main', namespace }, spec };
 }
 
-function judgeKey(document: unknown, secret?: ReferencedSecret | 'assumed', publisher?: string) {
+function admitKeyOf(document: unknown, secret?: ReferencedSecret | 'assumed', publisher?: string) {
   return admitKey(sourceObject(document), {
     unknownFields: 'refuse',
     releaseNamespace: 'grantry-system',
@@ -24,7 +24,7 @@ function judgeKey(document: unknown, secret?: ReferencedSecret | 'assumed', publ
 
 describe('a SigningKey', () => {
   it('counts in the release namespace, its key still to be made', async () => {
-    const { accepted, imported, conditions, manifest } = await judgeKey(keyDocument({}));
+    const { accepted, imported, conditions, manifest } = await admitKeyOf(keyDocument({}));
     expect(accepted).toBe(true);
     expect(imported).toBeUndefined();
     expect(manifest?.spec).toMatchObject({
@@ -36,13 +36,13 @@ describe('a SigningKey', () => {
   });
 
   it('counts nowhere else', async () => {
-    const { accepted, conditions } = await judgeKey(keyDocument({}, 'team'));
+    const { accepted, conditions } = await admitKeyOf(keyDocument({}, 'team'));
     expect(accepted).toBe(false);
     expect(conditions[0]?.reason).toBe('NamespaceNotHonoured');
   });
 
   it('that is suspended does not count, and that is no fault', async () => {
-    const { accepted, faults, conditions } = await judgeKey(keyDocument({ suspended: true }));
+    const { accepted, faults, conditions } = await admitKeyOf(keyDocument({ suspended: true }));
     expect(accepted).toBe(false);
     expect(faults).toEqual([]);
     expect(conditions[0]?.reason).toBe('Suspended');
@@ -50,12 +50,12 @@ describe('a SigningKey', () => {
 
   it('may not put labels on Secrets that make other controllers act', async () => {
     const secretTemplate = { labels: { 'argocd.argoproj.io/secret-type': 'cluster' } };
-    expect((await judgeKey(keyDocument({ secretTemplate }))).conditions[0]?.reason).toBe('InvalidSecretTemplate');
+    expect((await admitKeyOf(keyDocument({ secretTemplate }))).conditions[0]?.reason).toBe('InvalidSecretTemplate');
   });
 
   it('may rotate only after its next key has been published', async () => {
     const reasonOf = async (interval: string) =>
-      (await judgeKey(keyDocument({ rotation: { prePublish: '24h', interval } }))).conditions[0]?.reason;
+      (await admitKeyOf(keyDocument({ rotation: { prePublish: '24h', interval } }))).conditions[0]?.reason;
     expect(await reasonOf('24h')).toBe('InvalidRotation');
     expect(await reasonOf('86401s')).toBe('Pending');
   });
@@ -63,7 +63,7 @@ describe('a SigningKey', () => {
   it('of anything at all is refused and never thrown about', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (value) => {
-        expect((await judgeKey({ kind: 'SigningKey', metadata: value, spec: value })).accepted).toBe(false);
+        expect((await admitKeyOf({ kind: 'SigningKey', metadata: value, spec: value })).accepted).toBe(false);
       }),
     );
   });
@@ -75,7 +75,7 @@ describe('an imported key', () => {
   it('signs under its thumbprint', async () => {
     const pem = await generateSigningKeyPem('ES256');
     const { kid } = await importSigningKey(pem, 'ES256', 'Active');
-    const { imported, conditions } = await judgeKey(keyDocument(spec), { stringData: { pem } });
+    const { imported, conditions } = await admitKeyOf(keyDocument(spec), { stringData: { pem } });
     expect(imported).toMatchObject({ kid, state: 'Active', algorithm: 'ES256' });
     expect(summaryOf(conditions)).toEqual(['KeyMaterialReady=True/KeyImported', 'Ready=True/Ready']);
   });
@@ -83,7 +83,7 @@ describe('an imported key', () => {
   it('that is revoked signs nothing', async () => {
     const pem = await generateSigningKeyPem('ES256');
     const { kid } = await importSigningKey(pem, 'ES256', 'Active');
-    const { accepted, imported, conditions } = await judgeKey(keyDocument({ ...spec, revokedKeyIds: [kid] }), {
+    const { accepted, imported, conditions } = await admitKeyOf(keyDocument({ ...spec, revokedKeyIds: [kid] }), {
       stringData: { pem },
     });
     expect(accepted).toBe(false);
@@ -102,14 +102,14 @@ describe('an imported key', () => {
     ['no such key', async () => ({ stringData: { other: 'x' } }), 'SecretKeyMissing'],
     ['no Secret', async () => undefined, 'SecretNotFound'],
   ])('with %s is refused', async (_, secret, reason) => {
-    const { accepted, conditions } = await judgeKey(keyDocument(spec), await secret());
+    const { accepted, conditions } = await admitKeyOf(keyDocument(spec), await secret());
     expect(accepted).toBe(false);
     expect(conditions[0]).toMatchObject({ status: 'False', reason });
   });
 
   it('that an older SigningKey publishes → refused, and the condition names that one and the remedy', async () => {
     const secret = { stringData: { pem: await generateSigningKeyPem('ES256') } };
-    const { accepted, imported, conditions } = await judgeKey(keyDocument(spec), secret, 'first');
+    const { accepted, imported, conditions } = await admitKeyOf(keyDocument(spec), secret, 'first');
     expect([accepted, imported]).toEqual([false, undefined]);
     expect(summaryOf(conditions)).toEqual([
       'KeyMaterialReady=False/DuplicateKeyMaterial',
@@ -121,12 +121,12 @@ describe('an imported key', () => {
   it('with another thumbprint than the one promised is refused', async () => {
     const importSecretRef = { ...spec.importSecretRef, keyId: 'A'.repeat(43) };
     const secret = { stringData: { pem: await generateSigningKeyPem('ES256') } };
-    const { faults } = await judgeKey(keyDocument({ ...spec, importSecretRef }), secret);
+    const { faults } = await admitKeyOf(keyDocument({ ...spec, importSecretRef }), secret);
     expect(faults.map(({ path }) => path.join('.'))).toEqual(['spec.importSecretRef.keyId']);
   });
 
   it('that is only assumed is no fault', async () => {
-    expect((await judgeKey(keyDocument(spec), 'assumed')).faults).toEqual([]);
+    expect((await admitKeyOf(keyDocument(spec), 'assumed')).faults).toEqual([]);
   });
 });
 

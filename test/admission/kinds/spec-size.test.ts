@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readManifest } from '../../../src/admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
 import { boundedSpec, OversizedSpec } from '../../../src/admission/kinds/spec-size.ts';
-import { clientDocument, judge } from '../world.ts';
+import { admitAll, clientDocument } from '../world.ts';
 
 const KIBIBYTE = 1024;
 const MACHINE = { grantTypes: ['client_credentials'] };
@@ -58,7 +58,7 @@ describe.each(['refuse', 'ignore'] as const)('where unknown fields are %sd', (un
 
 it('literals of 64 KiB, each variable counted as 256 bytes → accepted; a byte more → InvalidSecretTemplate', async () => {
   const faultsOf = async (extraData: object, scopes: readonly string[] = []) => {
-    const { clients } = await judge([clientDocument({ ...MACHINE, scopes, auth: { clientSecret: { extraData } } })]);
+    const { clients } = await admitAll([clientDocument({ ...MACHINE, scopes, auth: { clientSecret: { extraData } } })]);
     return clients.flatMap(({ faults }) => faults.map(({ reason, path }) => [reason, ...path.slice(3)]));
   };
   const most = { one: `\${ISSUER}`.repeat(200), other: `\${JWKS_URI}`.repeat(56) };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesSelector } from '../../../src/admission/policies/label-selector.ts';
-import { clientDocument, judge, judgeOne, MACHINE, policyDocument, resourceDocument, WEB } from '../world.ts';
+import { admitAll, admitOne, clientDocument, MACHINE, policyDocument, resourceDocument, WEB } from '../world.ts';
 
 describe('a namespace selector', () => {
   const selector = (parts: Partial<Parameters<typeof matchesSelector>[0]>) => ({
@@ -42,7 +42,7 @@ describe('a namespace selector', () => {
 });
 
 describe('policies', () => {
-  const reasonsOf = (...documents: readonly unknown[]) => judgeOne(documents).faults.map(({ reason }) => reason);
+  const reasonsOf = (...documents: readonly unknown[]) => admitOne(documents).faults.map(({ reason }) => reason);
 
   it('leave the lists they do not speak of to the baseline', () => {
     expect(reasonsOf(clientDocument(WEB), policyDocument({ allow: { grantTypes: ['authorization_code'] } }))).toEqual(
@@ -61,7 +61,7 @@ describe('policies', () => {
   it('permit a client when any one of them permits all of it, and name that one', () => {
     const strict = policyDocument({ allow: { scopes: [] } }, 'a-strict');
     const wide = policyDocument({ allow: { scopes: ['**'] } }, 'b-wide');
-    const verdict = judgeOne([clientDocument(MACHINE), wide, strict]);
+    const verdict = admitOne([clientDocument(MACHINE), wide, strict]);
     expect(verdict.policy).toBe('b-wide');
     expect(verdict.client?.clientId).toBe('team.app');
   });
@@ -70,18 +70,21 @@ describe('policies', () => {
     const client = clientDocument({ ...WEB, consent: 'Skip' });
     const first = policyDocument({}, 'a');
     const second = policyDocument({ allow: { scopes: [], consentSkip: true } }, 'b');
-    const verdict = judgeOne([client, second, first]);
+    const verdict = admitOne([client, second, first]);
     expect(verdict.policy).toBe('a');
     expect(verdict.faults.map(({ path }) => path)).toEqual([['spec', 'consent']]);
   });
 
   it('of another class do not count', () => {
-    const verdict = judgeOne([clientDocument(WEB), policyDocument({ className: 'staging', allow: { scopes: [] } })]);
+    const verdict = admitOne([clientDocument(WEB), policyDocument({ className: 'staging', allow: { scopes: [] } })]);
     expect(verdict.policy).toBe('(baseline)');
   });
 
   it('that cannot be read permit nothing, and the baseline does not step in', async () => {
-    const { clients, policies } = await judge([clientDocument(WEB), policyDocument({ allow: { scopes: 'team/*' } })]);
+    const { clients, policies } = await admitAll([
+      clientDocument(WEB),
+      policyDocument({ allow: { scopes: 'team/*' } }),
+    ]);
     expect(policies.map(({ conditions }) => conditions[0]?.reason)).toEqual(['InvalidManifest']);
     expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual(['PolicyViolation']);
   });
@@ -116,7 +119,7 @@ describe('policies', () => {
     'with %s as selector → permit nothing where the readable part of it matches',
     async (_, namespaceSelector, applies) => {
       const broken = policyDocument({ namespaceSelector, allow: { scopes: ['**'] } });
-      const { clients, policies } = await judge([clientDocument(WEB), gold, broken]);
+      const { clients, policies } = await admitAll([clientDocument(WEB), gold, broken]);
       expect(clients.map(({ policy }) => policy)).toEqual([applies ? 'team-policy' : '(baseline)']);
       expect(clients.map(({ conditions }) => conditions[0]?.reason)).toEqual([
         applies ? 'PolicyViolation' : 'Accepted',
@@ -131,7 +134,7 @@ describe('policies', () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (namespaceSelector) => {
         const documents = [clientDocument(WEB), policyDocument({ namespaceSelector, allow: { scopes: [] } })];
-        const { clients, policies } = await judge(documents);
+        const { clients, policies } = await admitAll(documents);
         const isReadable = policies.every(({ faults }) => faults.length === 0);
         if (!isReadable) expect(clients.map(({ policy }) => policy)).toEqual(['team-policy']);
       }),
@@ -172,7 +175,7 @@ describe('policies', () => {
   ])('given %s of hosts for keys (%j) → those at %s are permitted: %s', (_, jwksHosts, host, isPermitted) => {
     const auth = { method: 'private_key_jwt', privateKeyJwt: { jwksUri: `https://${host}/jwks.json` } };
     const policies = jwksHosts === undefined ? [] : [policyDocument({ allow: { jwksHosts } })];
-    const { faults } = judgeOne([clientDocument({ ...MACHINE, auth }), ...policies]);
+    const { faults } = admitOne([clientDocument({ ...MACHINE, auth }), ...policies]);
     const ofKeys = faults.filter(({ path }) => path.at(-1) === 'jwksUri').map(({ path, reason }) => [reason, ...path]);
     const refused = ['PolicyViolation', 'spec', 'auth', 'privateKeyJwt', 'jwksUri'];
     expect(ofKeys).toEqual(isPermitted ? [] : [refused]);
@@ -181,11 +184,11 @@ describe('policies', () => {
   it('never let a variable stand in for an id with a dot', () => {
     const client = clientDocument({ ...MACHINE, clientId: 'team.other' });
     const policy = policyDocument({ allow: { clientIds: [`\${namespace}.other`] } });
-    const { faults } = judgeOne([client, policy], { unknownFields: 'ignore' });
+    const { faults } = admitOne([client, policy], { unknownFields: 'ignore' });
     expect(faults.map(({ reason }) => reason)).toEqual(['ClientIdNotPermitted']);
   });
 
-  it('judge what a resource server answers for as they judge audiences', () => {
+  it('validate what a resource server answers for as they validate audiences', () => {
     const client = clientDocument({ grantTypes: [], resourceServer: { audiences: ['https://api.example.com/a'] } });
     expect(reasonsOf(client, policyDocument({ allow: { audiences: ['https://api.example.com/*'] } }))).toEqual([]);
     expect(reasonsOf(client, policyDocument({ allow: { audiences: ['https://api.example.org/*'] } }))).toEqual([
@@ -234,15 +237,15 @@ describe('policies', () => {
       clientId: 'portal',
     };
     const settings = { defaultPolicy: 'AllowAll' } as const;
-    expect(judgeOne([clientDocument(spec)], settings).policy).toBe('(allow-all)');
-    const dotted = judgeOne([clientDocument({ ...spec, clientId: 'other.app' })], settings);
+    expect(admitOne([clientDocument(spec)], settings).policy).toBe('(allow-all)');
+    const dotted = admitOne([clientDocument({ ...spec, clientId: 'other.app' })], settings);
     expect(dotted.faults.map(({ reason }) => reason)).toEqual(['ClientIdNotPermitted']);
   });
 });
 
 describe('what a policy does not permit', () => {
   const messageOf = (spec: Readonly<Record<string, unknown>>, ...policies: readonly unknown[]) =>
-    judgeOne([clientDocument(spec), ...policies]).faults.map(({ message }) => message);
+    admitOne([clientDocument(spec), ...policies]).faults.map(({ message }) => message);
   const scoped = { ...WEB, scopes: ['other/read'] };
   const loopback = { ...WEB, redirectUris: ['http://127.0.0.1/callback'] };
 
@@ -283,12 +286,12 @@ describe('a label or annotation of a generated Secret', () => {
   const asking = (field: 'labels' | 'annotations', key: string, more: object = {}) =>
     clientDocument({ ...MACHINE, auth: { clientSecret: { secretTemplate: { [field]: { [key]: 'x' } }, ...more } } });
   const permitting = (...secretMetadata: readonly string[]) => policyDocument({ allow: { secretMetadata } });
-  const reasonsOf = (...documents: readonly unknown[]) => judgeOne(documents).faults.map(({ reason }) => reason);
+  const reasonsOf = (...documents: readonly unknown[]) => admitOne(documents).faults.map(({ reason }) => reason);
 
   it.each(['labels', 'annotations'] as const)(
     'under a prefix, in %s → refused until a policy lists it, and the condition names field and remedy',
     (field) => {
-      const { client, conditions } = judgeOne([asking(field, REPLICATE)]);
+      const { client, conditions } = admitOne([asking(field, REPLICATE)]);
       expect(client).toBeUndefined();
       expect(conditions[0]).toMatchObject({ type: 'Accepted', status: 'False', reason: 'PolicyViolation' });
       expect(conditions[0]?.message).toMatch(
@@ -321,8 +324,8 @@ describe('a label or annotation of a generated Secret', () => {
   );
 
   it('is permitted where the default is AllowAll, and of no account for a Secret that exists', () => {
-    expect(judgeOne([asking('labels', REPLICATE)], { defaultPolicy: 'AllowAll' }).faults).toEqual([]);
-    const existing = judgeOne([asking('labels', REPLICATE, { source: 'Existing' })], { otherSecrets: 'withheld' });
+    expect(admitOne([asking('labels', REPLICATE)], { defaultPolicy: 'AllowAll' }).faults).toEqual([]);
+    const existing = admitOne([asking('labels', REPLICATE, { source: 'Existing' })], { otherSecrets: 'withheld' });
     expect(existing.faults).toEqual([]);
   });
 

@@ -14,7 +14,7 @@ type Reference = { readonly namespace?: string; readonly name: string; readonly 
 
 const SCOPES = [{ name: 'team/read' }, { name: 'team/write' }];
 
-function judged(allowedClients: readonly object[], references: readonly Reference[], client: object = {}) {
+function admitted(allowedClients: readonly object[], references: readonly Reference[], client: object = {}) {
   const { accepted } = resourcesOf([resourceDocument({ scopes: SCOPES, allowedClients })]);
   const referring = {
     namespace: 'other',
@@ -52,7 +52,7 @@ const ALL = ['urn:grantry:ns:team:notes: team/read team/write'];
 
 describe('a reference to a resource', () => {
   it('in its own namespace → granted whole, without an entry', () => {
-    expect(judged([], [{ name: 'notes' }], { namespace: 'team' })).toMatchObject({ granted: ALL, ungranted: [] });
+    expect(admitted([], [{ name: 'notes' }], { namespace: 'team' })).toMatchObject({ granted: ALL, ungranted: [] });
   });
 
   it.each([
@@ -61,7 +61,7 @@ describe('a reference to a resource', () => {
     ['of its name', { namespaces: ['other'], clients: ['app'] }],
     ['of its labels', { namespaceSelector: { matchLabels: { tier: 'apps' } } }],
   ])('with an entry %s → granted', (_, entry) => {
-    expect(judged([entry], [NOTES])).toMatchObject({ granted: ALL, ungranted: [] });
+    expect(admitted([entry], [NOTES])).toMatchObject({ granted: ALL, ungranted: [] });
   });
 
   it.each([
@@ -71,12 +71,12 @@ describe('a reference to a resource', () => {
     ['an entry of no client', [{ namespaces: ['*'], clients: [] }]],
     ['an entry of other labels', [{ namespaceSelector: { matchLabels: { tier: 'data' } } }]],
   ])('with %s → not granted', (_, entries) => {
-    expect(judged(entries, [NOTES])).toMatchObject({ granted: [], ungranted: ['0'] });
+    expect(admitted(entries, [NOTES])).toMatchObject({ granted: [], ungranted: ['0'] });
   });
 
   it('of a namespace that is not observed → no selector matches it, not even the empty one', () => {
     const client = { namespaceLabels: undefined };
-    expect(judged([{ namespaceSelector: {} }], [NOTES], client)).toMatchObject({ granted: [], ungranted: ['0'] });
+    expect(admitted([{ namespaceSelector: {} }], [NOTES], client)).toMatchObject({ granted: [], ungranted: ['0'] });
   });
 
   it('with several entries → the scopes of all that name it, and no others', () => {
@@ -85,16 +85,16 @@ describe('a reference to a resource', () => {
       { namespaces: ['*'], clients: ['report'], scopes: ['team/write'] },
     ];
     const narrow = ['urn:grantry:ns:team:notes: team/read'];
-    expect(judged(entries, [NOTES])).toMatchObject({ granted: narrow, ungranted: [] });
-    expect(judged(entries, [{ ...NOTES, scopes: ['team/write', 'team/read'] }])).toMatchObject({
+    expect(admitted(entries, [NOTES])).toMatchObject({ granted: narrow, ungranted: [] });
+    expect(admitted(entries, [{ ...NOTES, scopes: ['team/write', 'team/read'] }])).toMatchObject({
       granted: narrow,
       ungranted: ['0.scopes.0'],
     });
-    expect(judged(entries, [NOTES], { name: 'report' })).toMatchObject({ granted: ALL });
+    expect(admitted(entries, [NOTES], { name: 'report' })).toMatchObject({ granted: ALL });
   });
 
   it('that is missing reads as one that is not allowed', () => {
-    const [missing, notAllowed] = [judged([], [{ namespace: 'team', name: 'gone' }]), judged([], [NOTES])];
+    const [missing, notAllowed] = [admitted([], [{ namespace: 'team', name: 'gone' }]), admitted([], [NOTES])];
     expect(missing.condition).toEqual(notAllowed.condition);
     expect(missing.condition).toMatchObject({
       type: 'ResourcesGranted',
@@ -114,7 +114,7 @@ describe('a reference to a resource', () => {
 
   it('beside another → one that is not granted harms only itself', () => {
     const both = [{ namespace: 'team', name: 'gone' }, NOTES];
-    expect(judged([{ namespaces: ['*'] }], both)).toMatchObject({ granted: ALL, ungranted: ['0'] });
+    expect(admitted([{ namespaces: ['*'] }], both)).toMatchObject({ granted: ALL, ungranted: ['0'] });
   });
 });
 
@@ -130,8 +130,8 @@ it.each([
 });
 
 it('a client without references has no condition; with granted ones it is True', () => {
-  expect(judged([], []).condition).toBeUndefined();
-  expect(judged([{ namespaces: ['*'] }], [NOTES]).condition).toMatchObject({
+  expect(admitted([], []).condition).toBeUndefined();
+  expect(admitted([{ namespaces: ['*'] }], [NOTES]).condition).toMatchObject({
     status: 'True',
     reason: 'ResourcesGranted',
   });

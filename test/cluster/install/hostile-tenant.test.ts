@@ -35,7 +35,7 @@ interface Move {
   readonly refusal: number | string;
 }
 
-interface Judged {
+interface ListedObject {
   readonly metadata: { readonly name: string };
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly reason: string }[] };
 }
@@ -526,8 +526,9 @@ describeRedis('a hostile tenant', () => {
       async () => {
         expect((await server.token(victimClient)).status).toBe(200);
         const { body } = await cluster.call('GET', path('oauthclients', flood.namespace));
-        const items = body.items as Judged[];
-        const reasonOf = ({ status }: Judged) => status?.conditions?.find(({ type }) => type === 'Ready')?.reason ?? [];
+        const items = body.items as ListedObject[];
+        const reasonOf = ({ status }: ListedObject) =>
+          status?.conditions?.find(({ type }) => type === 'Ready')?.reason ?? [];
         reasons = items.flatMap(reasonOf);
         served = items.filter((item) => reasonOf(item) === 'Ready').map(({ metadata }) => metadata.name);
         return served.length >= CLIENTS_PER_NAMESPACE;

@@ -13,7 +13,7 @@ import { fieldsOf } from '../../../src/admission/kinds/manifest.ts';
 import { OAUTH_CLIENT } from '../../../src/admission/kinds/oauth-client.ts';
 import { PROTECTED_RESOURCE } from '../../../src/admission/kinds/protected-resource.ts';
 import { SIGNING_KEY } from '../../../src/admission/kinds/signing-key.ts';
-import { documentsOf, judge } from '../../admission/world.ts';
+import { admitAll, documentsOf } from '../../admission/world.ts';
 import type { Manifest } from '../setup/cluster.ts';
 import { sharedCluster } from '../setup/shared-cluster.ts';
 import { malformedValuesOf, type Schema, valuesOf } from './generated-manifests.ts';
@@ -180,7 +180,7 @@ async function expectAgreement(manifest: Manifest, unknownFields: 'refuse' | 'ig
   // Admission leaves out what is of another class.
   const admitted = { ...manifest, spec: { ...fieldsOf(manifest.spec), className: 'default' } };
   if (['SigningKey', 'IdentityProvider'].includes(manifest.kind)) Reflect.deleteProperty(admitted.spec, 'className');
-  const { clients, keys, policies, resources, providers } = await judge([admitted], {
+  const { clients, keys, policies, resources, providers } = await admitAll([admitted], {
     unknownFields,
     otherSecrets: 'assumed',
   });

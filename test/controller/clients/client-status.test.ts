@@ -5,7 +5,7 @@ import type { CredentialState } from '../../../src/controller/client-secrets/cre
 import { type ClientReport, clientStatus } from '../../../src/controller/clients/client-status.ts';
 import { conditionIn, isSameStatus } from '../../../src/controller/reconciling/status-conditions.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
-import { clientDocument, judgeOne } from '../../admission/world.ts';
+import { admitOne, clientDocument } from '../../admission/world.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00.250Z');
 const HOUR = 3_600_000;
@@ -15,7 +15,7 @@ function verdictOf(spec: Readonly<Record<string, unknown>>): ClientVerdict {
     { grantTypes: ['client_credentials'], scopes: ['shop/read'], redirectUris: ['https://shop.example/back'], ...spec },
     { name: 'web', namespace: 'shop' },
   );
-  return judgeOne([document]);
+  return admitOne([document]);
 }
 
 const CREDENTIALS: CredentialState = {

@@ -7,7 +7,7 @@ import { ProgrammedObjects } from '../../../src/controller/replicas/programmed.t
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
 import { secretVerifier } from '../../../src/oauth/registry/client-secret.ts';
 import { systemRandom } from '../../../src/processes/lifecycle/machine.ts';
-import { clientDocument, judgeOne } from '../../admission/world.ts';
+import { admitOne, clientDocument } from '../../admission/world.ts';
 
 const UID = 'uid-1';
 const NOW = Date.parse('2026-03-01T12:00:00Z');
@@ -66,7 +66,7 @@ class Leaders {
     const programmed = await this.#programmed.of(storedClient(clientAt(generation), state, this.status));
     const spec = { grantTypes: ['client_credentials'], scopes: ['shop/read'] };
     const document = clientDocument(spec, { name: 'web', namespace: 'shop' });
-    const verdict = judgeOne([document], { programmed: () => programmed });
+    const verdict = admitOne([document], { programmed: () => programmed });
     this.status = clientStatus(
       { verdict, credentials: state, notices: [], grants: undefined, lastUsed: undefined },
       this.status,

@@ -5,7 +5,7 @@ import { withoutForeignLabels } from '../../../src/controller/client-secrets/own
 import { cachedClient, cachedIdentity, ofClass } from '../../../src/controller/reconciling/cached-object.ts';
 import { rotationRequests } from '../../../src/controller/reconciling/rotation-requests.ts';
 import type { KubernetesObject } from '../../../src/kubernetes/objects/resources.ts';
-import { judgeOne } from '../../admission/world.ts';
+import { admitOne } from '../../admission/world.ts';
 
 const LONG = 'x'.repeat(100_000);
 const identity = {
@@ -57,7 +57,7 @@ describe('the cached form of an OAuthClient', () => {
     const object = client({ spec: { ...spec, className: 'team', redirectUris: [LONG] } });
     const cached = cachedClient(object);
     expect(JSON.stringify(cached).length).toBeLessThan(1000);
-    const faultsOf = (each: KubernetesObject) => judgeOne([each], { unknownFields: 'ignore' }).faults;
+    const faultsOf = (each: KubernetesObject) => admitOne([each], { unknownFields: 'ignore' }).faults;
     expect(faultsOf(cached)).toEqual(faultsOf(object));
     expect(faultsOf(cached)).toEqual([expect.objectContaining({ reason: 'InvalidManifest', path: ['spec'] })]);
     expect(ofClass(cached, 'team', cachedClient).spec).toEqual(cached.spec);
