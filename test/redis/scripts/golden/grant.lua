@@ -353,6 +353,15 @@ local function needed(lifetime)
   return math.max(record.k, math.ceil(lifetime / 1000))
 end
 
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
+end
+
 if not record then return { false } end
 return { described(), record.z or false, record.g or false, refreshed }
 end
@@ -1323,6 +1332,132 @@ if is_unknown then
 end
 if kept > tonumber(record.k) then expire(KEYS[1], created + kept * 1000) end
 return { outcome, described(), generation, scope, audience, alert }
+end
+return cjson.encode(answer())
+
+-- grantStatus
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+local function answer()
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
+end
+
+if not record then return { false } end
+return { described(), record.z or false, record.g or false, refreshed, highest(watermarks(2)) }
+end
+return cjson.encode(answer())
+
+-- grantStatusApart
+local replication = redis.pcall('INFO', 'replication')
+if replication.err then return redis.error_reply("NOPERM scripts may not run 'info'") end
+if string.find(replication, 'role:slave', 1, true) then
+  return redis.error_reply('READONLY this script runs on a primary only')
+end
+local function answer()
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local function lifetime(at)
+  return math.max(1, math.min(math.ceil(at - now), 1e13))
+end
+local function expire(key, at)
+  redis.call('PEXPIRE', key, lifetime(at))
+end
+
+local record, created, refreshed
+local function text(name)
+  local value, piece = record[name], 1
+  while record[name .. piece] do
+    value = value .. record[name .. piece]
+    piece = piece + 1
+  end
+  return value
+end
+local function described()
+  return { text('u'), text('c'), text('s'), text('i') or false, created - record.t, text('o'), text('d'), text('r'),
+    record.h or false, created, record.p or false, record.J or false, record.S or false, text('N') or false,
+    record.A and tonumber(record.A) or false }
+end
+local flat = redis.call('HGETALL', KEYS[1])
+if #flat > 0 then
+  record = {}
+  for at = 1, #flat, 2 do record[flat[at]] = flat[at + 1] end
+  created = tonumber(record.b)
+  refreshed = created + (record.f or 0)
+  if now >= created + record.k * 1000 then record = nil end
+end
+local function list(name)
+  local all = {}
+  for each in string.gmatch(text(name), '[^ ]+') do all[#all + 1] = each end
+  return all
+end
+-- Seconds from creation on, never fewer than before.
+local function needed(lifetime)
+  return math.max(record.k, math.ceil(lifetime / 1000))
+end
+
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
+end
+
+if not record then return { false } end
+return { described(), record.z or false, record.g or false, refreshed, highest(watermarks(2)) }
 end
 return cjson.encode(answer())
 
