@@ -44,8 +44,10 @@ const METHODS: Readonly<Record<string, Kind>> = {
   decrypt: 'ciphers',
 };
 
-const OWN_FILE = import.meta.filename;
-const ROOT = OWN_FILE.slice(0, OWN_FILE.indexOf('test/redis/'));
+const OWN_NAME = 'test/redis/costs/process-work.ts';
+const ROOT = import.meta.filename.slice(0, -OWN_NAME.length);
+/** How many lines of a stack are shown. */
+const FRAMES = 4;
 
 let places: string[] | undefined;
 /** Inside a MAC, and while a stack is read: source maps are parsed for it. */
@@ -66,19 +68,16 @@ function paused<Value>(work: () => Value): Value {
   }
 }
 
-/** The innermost line of the project that the call came from; that of a library alone has no name. */
+/** The innermost lines of the project that the call came from; that of a library alone has no name. */
 function caller(): string {
   const holder: { stack?: string } = {};
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 40;
   Error.captureStackTrace(holder);
   Error.stackTraceLimit = stackTraceLimit;
-  for (const line of holder.stack?.split('\n') ?? []) {
-    const [, path = ''] = line.split(ROOT);
-    if (/^(?:src|test)\//.test(path) && !OWN_FILE.endsWith(path.replace(/:.*/, '')))
-      return path.replace(/:\d+\)?$/, '');
-  }
-  return 'a library';
+  const lines = (holder.stack ?? '').split('\n').map((line) => line.split(ROOT)[1]?.replace(/:\d+\)?$/, '') ?? '');
+  const ofProject = lines.filter((line) => /^(?:src|test)\//.test(line) && !line.startsWith(OWN_NAME));
+  return ofProject.slice(0, FRAMES).join(' < ') || 'a library';
 }
 
 /** Replaces a function by one that counts and then does the same. */
