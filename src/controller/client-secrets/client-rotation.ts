@@ -5,7 +5,7 @@
 // The first verifier is the newest. While a rotation is pending, its secret is staged in the owner's Secret, beside the
 // present one: all replicas must accept the newest verifier before its secret is published, that is, takes the place of
 // the present one. So each leader continues with the same secret, and a late write of a former leader has it as well. A
-// staged secret counts only by its verifier: a text that another party puts there never becomes the client's secret.
+// staged secret is accepted only by its verifier: a text that another party puts there never becomes the client's secret.
 
 import { type AcceptedVerifier, VERIFIERS_MAX } from '../../admission/client-secrets/client-verifier.ts';
 import type { Random } from '../../oauth/ports/ports.ts';

@@ -120,7 +120,7 @@ export function ownNames({ metadata }: KubernetesObject, ...path: readonly strin
  * The patch that removes from the present Secret what the controller wrote and `secret` leaves out, and the client as
  * its owner where the deletion policy is `Retain`. An apply alone removes a field only if no other entry of
  * `managedFields` has it, and a POST makes one of its own.
- * @param before the Secret before it was applied: its `managedFields` count
+ * @param before the Secret before it was applied, with its `managedFields`
  * @returns undefined when nothing is left over
  */
 export function removal(

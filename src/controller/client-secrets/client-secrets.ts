@@ -89,7 +89,7 @@ export class ClientSecrets {
     // A refused client keeps its credentials for when it is accepted again; it gets no new ones.
     if (watched === undefined) return nothing;
     if (!SECRET_METHODS.includes(watched.manifest.spec.auth.method)) {
-      // First the Secrets: their names are written down beside the verifiers, which do not count any more.
+      // First the Secrets: their names are written down beside the verifiers, which are no longer accepted.
       await this.#formerSecrets.remove(watched);
       return { ...nothing, facts: { secret, ...(await this.#identities.reconcile(watched)) } };
     }
@@ -136,7 +136,7 @@ export class ClientSecrets {
   }
 
   /**
-   * A Secret that the owner provides: its verifiers are stored as they are. The manifest of this reconcile counts; a
+   * A Secret that the owner provides: its verifiers are stored as they are. The manifest of this reconcile applies; a
    * change of the client during the read has a reconcile of its own.
    */
   async #reconcileExisting(subject: CredentialSubject): Promise<CredentialOutcome> {
@@ -162,7 +162,7 @@ export class ClientSecrets {
   }
 
   /**
-   * The Secrets as the cache has them, without data and owners. One that the client may adopt counts as missing. The
+   * The Secrets as the cache has them, without data and owners. One that the client may adopt is treated as missing. The
    * value of an `Existing` Secret is known by the stored verifiers.
    */
   #metadataFor(object: KubernetesObject): References['secret'] {

@@ -58,7 +58,7 @@ export function readCredentialState(secret: unknown): (CredentialState & { reado
   const begunAt = text(BEGUN_AT);
   return {
     ...clientVerifiers,
-    // A secret without a readable time counts as old, so that a rotation by interval is due at once.
+    // A secret without a readable time is treated as old, so that a rotation by interval is due at once.
     rotatedAt: Date.parse(text(ROTATED_AT) ?? '') || 0,
     begunAt: begunAt ? Date.parse(begunAt) || 0 : undefined,
     handled: { rotateAt: text(HANDLED_ROTATE_AT), rotateNow: text(HANDLED_ROTATE_NOW) },

@@ -42,7 +42,7 @@ export function credentialClientOf({ metadata }: KubernetesObject): CredentialCl
   return { namespace, name, uid };
 }
 
-/** What is stored of a client that counts now: verifiers that have not expired, and keys. */
+/** The stored credentials of a client that are accepted now: verifiers that have not expired, and keys. */
 export function storedFacts(
   state: CredentialState | undefined,
   now: number,

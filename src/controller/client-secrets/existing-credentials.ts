@@ -35,7 +35,7 @@ export function existingCredentials(
     verifiers: accepted,
     rotatedAt: isCurrentUnchanged && stored !== undefined ? stored.rotatedAt : now,
     begunAt: undefined,
-    // The controller does not rotate this Secret, so the requests so far count as handled. A later request alone is not
+    // The controller does not rotate this Secret, so the requests so far are treated as handled. A later request alone is not
     // stored.
     handled: requests,
   };

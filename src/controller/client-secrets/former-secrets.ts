@@ -1,5 +1,5 @@
 // The Secrets of a client other than the one that it names now: under a former name, or from before the client stopped
-// using a generated secret. Only a name that the controller wrote down in the verifier Secret counts, since any Secret of
+// using a generated secret. Only a name that the controller wrote down in the verifier Secret is used, since any Secret of
 // the namespace can have the labels of the client. The controller deletes such a Secret once its value is not accepted
 // any more, unless the deletion policy is `Retain` or another writer made it, according to `managedFields`.
 

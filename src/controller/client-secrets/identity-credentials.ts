@@ -25,7 +25,7 @@ export interface IdentityCredentialsOptions {
   readonly clock: Clock;
 }
 
-/** The uids of ServiceAccounts. One that is being deleted counts as deleted: its tokens are not accepted any more. */
+/** The uids of ServiceAccounts. One that is being deleted is treated as deleted: its tokens are not accepted any more. */
 export function accountUids(serviceAccounts: Pick<ObjectView, 'get'>): References['serviceAccountUid'] {
   return (namespace, name) => {
     const { metadata } = serviceAccounts.get(`${namespace}/${name}`) ?? {};
@@ -60,7 +60,7 @@ export class IdentityCredentials {
   }
 
   /**
-   * The manifest of this reconcile counts; a change of the client during the read has a reconcile of its own. A
+   * The manifest of this reconcile applies; a change of the client during the read has a reconcile of its own. A
    * ConfigMap that was read at this version before is not read again.
    */
   async #reconcileConfigMap(

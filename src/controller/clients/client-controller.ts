@@ -271,7 +271,8 @@ export class ClientController extends KindController {
 
   #secretChanged({ key, object, before }: ObjectChange): void {
     this.#queueReferring('Secret', key);
-    // The Secret may have an earlier name of the client that its labels name. A tenant can label any Secret: the name counts.
+    // The Secret may have an earlier name of the client that its labels name. A tenant can label any Secret, so only
+    // the recorded names are followed.
     const labelled = labelledClient(object.metadata) ?? (before && labelledClient(before.metadata));
     const client = labelled && this.#keys.get(labelled.uid);
     if (labelled === undefined || client === undefined) return;

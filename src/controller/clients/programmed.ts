@@ -12,7 +12,7 @@ const UNOBSERVED_MILLISECONDS = 5000;
 /**
  * A client with its credentials.
  * @param state the credentials as they are stored; undefined for a client that has none
- * @param lastStatus undefined where only what replicas report now counts
+ * @param lastStatus undefined where only what replicas report now applies
  */
 export function storedClient(
   { metadata: { uid, generation = 1 } }: KubernetesObject,

@@ -10,7 +10,7 @@ import type { ProviderReports, ReportedProvider } from '../replicas/reported-pro
 
 /**
  * What the replicas serve and reach of the present generation.
- * @param lastStatus what a former leader observed of this generation counts while replicas do not answer
+ * @param lastStatus what a former leader observed of this generation applies while replicas do not answer
  */
 export function observationOf(
   { uid, generation }: SourceObject,

@@ -119,7 +119,7 @@ function policyStatus(
     matchedNamespaces++;
     matchedClients += facts.clients.get(metadata.name) ?? 0;
   }
-  // Beside Ready: the policy counts all the same.
+  // Beside Ready: the policy applies all the same.
   const ambiguity = ambiguityCondition(ambiguousClientIds(policy, matchedNamespaces), object.generation) ?? [];
   return {
     observedGeneration: object.generation,

@@ -11,7 +11,7 @@ export class StaleReadError extends Error {
   }
 }
 
-/** Whether a call or a reconcile met another version than it was based on; `AlreadyExists` counts. */
+/** Whether a call or a reconcile met another version than it was based on; `AlreadyExists` included. */
 export function isConflict(error: unknown): boolean {
   if (error instanceof StaleReadError) return true;
   return error instanceof KubernetesError && (error.status === 409 || error.reason === 'Conflict');

@@ -1,5 +1,5 @@
-// Observes what the replicas serve: a change counts as programmed, and a new secret or key as usable, only when every
-// replica that takes requests has it. A removed replica no longer counts; a new one lists before it is ready, so it
+// Observes what the replicas serve: a change is programmed, and a new secret or key usable, only when every
+// replica that takes requests has it. A removed replica is left out; a new one lists before it is ready, so it
 // cannot be behind.
 
 import { z } from 'zod';
@@ -65,7 +65,7 @@ const BATCH_WINDOW_MILLISECONDS = 20;
 
 /** A replica that fails after this long is unresponsive; one that refuses at once is not, as it delays no reconcile. */
 const UNRESPONSIVE_AFTER_MILLISECONDS = 1000;
-/** Negative cache: for this long an unresponsive replica counts as behind, and only a background probe queries it. */
+/** Negative cache: for this long an unresponsive replica is treated as behind, and only a background probe queries it. */
 const NEGATIVE_CACHE_MILLISECONDS = 5000;
 
 interface Batch {
@@ -79,7 +79,7 @@ interface Batch {
  */
 export class PolledReplicas implements ObservedReplicas {
   readonly #replicas: Pick<Replicas, 'find' | 'ask'>;
-  /** Until when a replica counts as unresponsive, by address. Monotonic milliseconds. */
+  /** Until when a replica is treated as unresponsive, by address. Monotonic milliseconds. */
   readonly #unresponsive = new Map<string, number>();
   readonly #probing = new Set<string>();
   #openBatch: Batch | undefined;

@@ -207,7 +207,7 @@ export class ReplicaReports {
       this.#recordAlone(client, slug, lastTime);
       const alert = ALERTS.get(slug);
       const reason = alert?.reason ?? DENIED.get(slug);
-      // One of an earlier or unknown generation may be fixed already. One ahead of the cache counts once that caught up.
+      // One of an earlier or unknown generation may be fixed already. One ahead of the cache applies once that caught up.
       if (reason === undefined || generation === undefined || generation < present) continue;
       const notices = alert === undefined ? this.#denied : this.#alerts;
       const count = this.#countOfAll(uid, replica, denial);

@@ -52,7 +52,7 @@ export function replicasIn(slices: Iterable<KubernetesObject>): readonly Replica
     const port = read?.ports?.find(({ name }) => name === ADMIN_PORT_NAME)?.port;
     if (port === undefined || port === null) continue;
     for (const { addresses, conditions, targetRef } of read?.endpoints ?? []) {
-      // Not known counts as ready, as in kube-proxy.
+      // Not known is treated as ready, as in kube-proxy.
       if (conditions?.ready === false) continue;
       const [address = ''] = addresses;
       const url = `http://${isIP(address) === 6 ? `[${address}]` : address}:${port}`;
@@ -62,7 +62,7 @@ export function replicasIn(slices: Iterable<KubernetesObject>): readonly Replica
   return [...found.values()];
 }
 
-/** A replica that does not answer within this time counts as behind. */
+/** A replica that does not answer within this time is treated as behind. */
 const ANSWER_MILLISECONDS = 2000;
 const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
 

@@ -1,4 +1,4 @@
-// What the replicas report of Secrets with users: an Event about each that does not count as a whole. The replicas alone read
+// What the replicas report of Secrets with users: an Event about each that does not apply as a whole. The replicas alone read
 // such Secrets; a controller has no hash of a password.
 
 import { type KubernetesObject, SECRETS } from '../../kubernetes/objects/resources.ts';

@@ -16,7 +16,7 @@ import { WatchTimer } from './watch-timer.ts';
 
 const SHORTEST_WATCH_SECONDS = 240;
 const LONGEST_WATCH_SECONDS = 480;
-/** A watch that ends sooner counts as failed; one that lasts this long is established and clears the fault. */
+/** A watch that ends sooner has failed; one that lasts this long is established and clears the fault. */
 const ESTABLISHED_MILLISECONDS = 1000;
 /** How many watches from the latest known version the API server may refuse before the reflector relists. */
 const REFUSALS_UNTIL_LIST = 2;
