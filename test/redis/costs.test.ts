@@ -23,11 +23,12 @@ import {
 } from './costs/ledger.ts';
 import { PLAIN_ROWS } from './costs/plain-rows.ts';
 import { ProviderWorld } from './costs/provider-visits.ts';
-import { REFUSED_ROWS } from './costs/refused-rows.ts';
+import { FULL_REFUSED_ROWS, REFUSED_ROWS } from './costs/refused-rows.ts';
 import { SIGN_IN_ROWS } from './costs/sign-in-rows.ts';
 import { CostWorld } from './costs/world.ts';
 import { describeRedis } from './setup/servers.ts';
 
+const REFUSED = [...REFUSED_ROWS, ...FULL_REFUSED_ROWS];
 const isWriting = process.env.GRANTRY_WRITE_LEDGER === '1';
 
 describe('a count beside its row', () => {
@@ -59,7 +60,7 @@ describe('a count beside its row', () => {
 describeRedis('the cost of a request', () => {
   const ledger = readLedger();
   const counts = new Map<string, Cells>();
-  const names = [...PLAIN_ROWS, ...SIGN_IN_ROWS, ...FULL_ROWS, ...REFUSED_ROWS].map(({ name }) => name);
+  const names = [...PLAIN_ROWS, ...SIGN_IN_ROWS, ...FULL_ROWS, ...REFUSED].map(({ name }) => name);
   let plain: CostWorld;
   let full: ProviderWorld;
   beforeAll(async () => {
@@ -86,7 +87,7 @@ describeRedis('the cost of a request', () => {
     await expectAsInLedger(plain, name, () => prepare(plain));
   });
 
-  it.each(FULL_ROWS)('$name → as in its row', async ({ name, prepare }) => {
+  it.each([...FULL_ROWS, ...FULL_REFUSED_ROWS])('$name → as in its row', async ({ name, prepare }) => {
     await expectAsInLedger(full.world, name, () => prepare(full));
   });
 
@@ -96,7 +97,7 @@ describeRedis('the cost of a request', () => {
 
   const cells = (name: string): Cells => counts.get(name) ?? ledger.get(name) ?? {};
 
-  describe.each(REFUSED_ROWS)('refused: $name', ({ name, insteadOf, exception }) => {
+  describe.each(REFUSED)('refused: $name', ({ name, insteadOf, exception }) => {
     it(`→ costs no more than ${insteadOf}, but for what the row names`, () => {
       expect(columnsAbove(cells(name), cells(insteadOf))).toEqual(exception?.costsMore ?? []);
     });

@@ -13,30 +13,31 @@ const SIGN_IN = [...SIGN_IN_SCOPES, 'groups'].join(' ');
 const wishOf = (caller: Caller) => ({ caller, scope: `${SIGN_IN} notes.read`, resource: NOTES.identifier });
 const WISH = wishOf(FULL);
 
+/** The form by which the client asks for a token of its own. */
+export const MACHINE = { grant_type: 'client_credentials', resource: NOTES.identifier, scope: 'notes.read' };
+
 const forNotes = async (full: ProviderWorld, caller: Caller) => ({
   ...redemption(await full.code(wishOf(caller))),
   resource: NOTES.identifier,
 });
 
-const tokens = async (full: ProviderWorld, caller: Caller): Promise<Tokens> =>
+/** The tokens for a code of a person of the provider. */
+export const fullTokens = async (full: ProviderWorld, caller: Caller): Promise<Tokens> =>
   await full.world.redeem(caller, await forNotes(full, caller));
 
 const redeem = async (full: ProviderWorld, caller: Caller) =>
   full.world.posting('/token', caller, await forNotes(full, caller));
 
 const refresh = async (full: ProviderWorld, caller: Caller) =>
-  full.world.posting('/token', caller, refreshing((await tokens(full, caller)).refresh_token));
+  full.world.posting('/token', caller, refreshing((await fullTokens(full, caller)).refresh_token));
 
 const introspect = async (full: ProviderWorld, caller: Caller) =>
-  full.world.posting('/introspect', NOTES_API, { token: (await tokens(full, caller)).access_token });
+  full.world.posting('/introspect', NOTES_API, { token: (await fullTokens(full, caller)).access_token });
 
 export const FULL_ROWS: readonly Row<ProviderWorld>[] = [
   {
     name: 'client_credentials, everything',
-    prepare: ({ world }) => {
-      const form = { grant_type: 'client_credentials', resource: NOTES.identifier, scope: 'notes.read' };
-      return world.posting('/token', FULL, form);
-    },
+    prepare: ({ world }) => world.posting('/token', FULL, MACHINE),
   },
   { name: 'redemption, everything', prepare: (full) => redeem(full, FULL) },
   { name: 'redemption, everything and opaque token', prepare: (full) => redeem(full, FULL_OPAQUE) },
@@ -54,11 +55,13 @@ export const FULL_ROWS: readonly Row<ProviderWorld>[] = [
   { name: 'introspection of an opaque token, everything', prepare: (full) => introspect(full, FULL_OPAQUE) },
   {
     name: 'revocation of a JWT, everything',
-    prepare: async (full) => full.world.posting('/revoke', FULL, { token: (await tokens(full, FULL)).access_token }),
+    prepare: async (full) =>
+      full.world.posting('/revoke', FULL, { token: (await fullTokens(full, FULL)).access_token }),
   },
   {
     name: 'revocation of a refresh token, everything',
-    prepare: async (full) => full.world.posting('/revoke', FULL, { token: (await tokens(full, FULL)).refresh_token }),
+    prepare: async (full) =>
+      full.world.posting('/revoke', FULL, { token: (await fullTokens(full, FULL)).refresh_token }),
   },
   {
     name: '/authorize without a session, everything',

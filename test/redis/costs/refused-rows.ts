@@ -1,13 +1,15 @@
 // Requests that are refused, each beside the request that it would have been: it costs no more than that, and writes nothing to
 // Redis, but for what is named here.
 
-import { API, type Caller, GRACELESS, OPAQUE, PLAIN, PORTAL } from './clients.ts';
+import { API, type Caller, FULL, FULL_OPAQUE, GRACELESS, OPAQUE, PLAIN, PORTAL } from './clients.ts';
+import { fullTokens, MACHINE } from './full-rows.ts';
 import type { Row } from './ledger.ts';
 import { signIn } from './plain-rows.ts';
+import type { ProviderWorld } from './provider-visits.ts';
 import { type CostWorld, redemption, refreshing } from './world.ts';
 
 /** A request that is refused. */
-export interface RefusedRow extends Row {
+export interface RefusedRow<World = CostWorld> extends Row<World> {
   /** The name of the request that succeeds. */
   readonly insteadOf: string;
   /** Absent where it costs no more, and does not write. */
@@ -147,5 +149,23 @@ export const REFUSED_ROWS: readonly RefusedRow[] = [
     name: 'revocation of a refresh token of another client',
     insteadOf: 'revocation of a refresh token',
     prepare: async (world) => posts(world, '/revoke', OPAQUE, (await world.tokens(PLAIN)).refresh_token, 400),
+  },
+];
+
+export const FULL_REFUSED_ROWS: readonly RefusedRow<ProviderWorld>[] = [
+  {
+    name: 'client_credentials, everything, replayed assertion and proof',
+    insteadOf: 'client_credentials, everything',
+    exception: FAILED_AUTHENTICATION,
+    prepare: ({ world }) => world.replaying('/token', FULL, MACHINE, 401),
+  },
+  {
+    name: 'refresh, everything, token of another client',
+    insteadOf: 'refresh, everything',
+    exception: { because: 'an assertion and a proof that are accepted are marked as used', writes: ['SET'] },
+    async prepare(full) {
+      const { refresh_token: token } = await fullTokens(full, FULL_OPAQUE);
+      return await full.world.posting('/token', FULL, refreshing(token), 400);
+    },
   },
 ];

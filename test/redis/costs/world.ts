@@ -99,9 +99,20 @@ export class CostWorld {
 
   /** A POST of a client, to be answered with this status. */
   async posting(path: string, caller: Caller, form: Form, status = 200): Promise<Prepared> {
+    const send = await this.#sender(path, caller, form);
+    return async () => expectStatus(await send(), status);
+  }
+
+  /** The same POST again, with the same credentials, to be answered with this status. */
+  async replaying(path: string, caller: Caller, form: Form, status: number): Promise<Prepared> {
+    const send = await this.#sender(path, caller, form);
+    await expectStatus(await send(), 200);
+    return async () => expectStatus(await send(), status);
+  }
+
+  async #sender(path: string, caller: Caller, form: Form): Promise<() => Promise<Response>> {
     const { headers, parameters } = await credentials(caller, this.grantry, path);
-    const whole = { ...form, ...parameters };
-    return async () => expectStatus(await this.grantry.post(path, whole, { headers }), status);
+    return () => this.grantry.post(path, { ...form, ...parameters }, { headers });
   }
 
   /** The same, done. */
