@@ -26,7 +26,7 @@ import {
   SCOPE,
 } from './load/load-client.ts';
 import { LOAD_CORE } from './load/pinned-process.ts';
-import { commandCounts, type RedisServer, startRedis } from './redis-server.ts';
+import { commandCounts, type RedisServer, startRedis, usedBytes } from './redis-server.ts';
 import { isAsked, type Verdict, verdictOn } from './rows.ts';
 import type { Workload } from './workloads.ts';
 
@@ -208,10 +208,6 @@ function redeemRequest({ grant, secretHash }: GivenGrant) {
     address: '192.0.2.117',
     revokedBefore: 0,
   };
-}
-
-async function usedBytes({ commands }: RedisServer): Promise<number> {
-  return Number(/^used_memory:(\d+)/m.exec(await commands.info('memory'))?.[1]);
 }
 
 async function bytesOfKeys({ commands }: RedisServer, isCounted: (key: string) => boolean): Promise<number> {

@@ -32,6 +32,11 @@ export async function startRedis(cores: string, { appendOnly }: { appendOnly: bo
   return { ...server, url: `redis://127.0.0.1:${port}`, commands };
 }
 
+/** `used_memory`: what it holds, in bytes. */
+export async function usedBytes({ commands }: RedisServer): Promise<number> {
+  return Number(/^used_memory:(\d+)/m.exec(await commands.info('memory'))?.[1]);
+}
+
 /** How often each command has run since the server started, those inside scripts included. */
 export async function commandCounts({ commands }: RedisServer): Promise<ReadonlyMap<string, number>> {
   const lines = (await commands.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);

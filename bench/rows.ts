@@ -9,6 +9,7 @@ export interface Measurement {
   /** CPU time of Redis for one request; 0 where it has no part. */
   readonly redisMicroseconds: number;
   readonly requestsPerSecond: number;
+  readonly p50Milliseconds: number;
   readonly p99Milliseconds: number;
 }
 

@@ -6,8 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type Count, countAll } from './counts.ts';
-import { HEADERS } from './load/load-client.ts';
-import type { LoadOrder, LoadReport } from './load/load-generator.ts';
+import { measureAgain } from './load/measure.ts';
 import { runPinned, SERVER_CORE, stopAll } from './load/pinned-process.ts';
 import { type Measurement, ROWS, type Round, type Row, rowsOf, TREE_ROWS, workloadsFor } from './rows.ts';
 import { summarize } from './statistics.ts';
@@ -16,10 +15,6 @@ import { type Workload, workloads } from './workloads.ts';
 const RESULTS = 'bench/results';
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
-/** Requests per second that a load is prepared for before anything was seen. */
-const FIRST_GUESS = 500;
-/** So often in a row one measurement may fail before the run does. */
-const MOST_FAILURES = 3;
 
 const { values: flags } = parseArgs({
   allowNegative: true,
@@ -61,13 +56,16 @@ async function measureRounds(count: number): Promise<readonly Round[]> {
   const running: [string, Workload][] = [];
   for (const name of names) running.push([name, await start(name)]);
   const rates = new Map<string, number>();
-  for (const [name, workload] of running) await measureAgain(name, workload, Math.min(seconds, WARM_UP_SECONDS), rates);
+  const warmUp = { seconds: Math.min(seconds, WARM_UP_SECONDS), connections: CONNECTIONS, rates };
+  for (const [name, workload] of running) await measureAgain(name, workload, warmUp);
   const rounds: Round[] = [];
   for (let index = 0; index < count; index += 1) {
     // A slow drift of the machine falls on both sides alike when every other round runs backwards.
     const order = index % 2 === 0 ? running : running.toReversed();
     const measured: Record<string, Measurement> = {};
-    for (const [name, workload] of order) measured[name] = await measureAgain(name, workload, seconds, rates);
+    for (const [name, workload] of order) {
+      measured[name] = await measureAgain(name, workload, { seconds, connections: CONNECTIONS, rates });
+    }
     const signatureMicroseconds = (await runPinned(SERVER_CORE, 'bench/signature-cost.ts', {})) as number;
     rounds.push({ workloads: measured, signatureMicroseconds });
     console.log(`round ${index + 1} of ${count} is done`);
@@ -79,56 +77,6 @@ async function start(name: string): Promise<Workload> {
   const workload = await table[name]?.();
   if (workload === undefined) throw new TypeError(`there is no workload "${name}"`);
   return workload;
-}
-
-/** As `measure`; what failed, because the machine stalled for a moment, is thrown away and repeated. */
-async function measureAgain(...what: Parameters<typeof measure>): Promise<Measurement> {
-  for (let failed = 1; ; failed += 1) {
-    try {
-      return await measure(...what);
-    } catch (error) {
-      if (failed === MOST_FAILURES) throw error;
-      console.log(`${what[0]} is measured again: ${error instanceof Error ? error.message : error}`);
-    }
-  }
-}
-
-/** @param rates requests per second as last seen, by workload; renewed */
-async function measure(
-  name: string,
-  workload: Workload,
-  duration: number,
-  rates: Map<string, number>,
-): Promise<Measurement> {
-  const { targets, redis, loadCores } = workload;
-  const connections = CONNECTIONS / targets.length;
-  const expected = Math.ceil((duration * (rates.get(name) ?? FIRST_GUESS)) / targets.length);
-  const orders: LoadOrder[] = [];
-  for (const { url, headers = HEADERS, bodies } of targets) {
-    orders.push({ url, headers, connections, bodies: await bodies(duration, expected) });
-  }
-  const before = cpuOf(workload);
-  const redisBefore = redis?.cpuMicroseconds() ?? 0;
-  const reports = await Promise.all(
-    orders.map(async (order) => (await runPinned(loadCores, 'bench/load/load-generator.ts', order)) as LoadReport),
-  );
-  const requests = sum(reports.map((report) => report.requests));
-  const requestsPerSecond = sum(reports.map((report) => report.requests / report.seconds));
-  rates.set(name, requestsPerSecond);
-  return {
-    cpuMicroseconds: (cpuOf(workload) - before) / requests,
-    redisMicroseconds: ((redis?.cpuMicroseconds() ?? 0) - redisBefore) / requests,
-    requestsPerSecond,
-    p99Milliseconds: Math.max(...reports.map((report) => report.p99Milliseconds)),
-  };
-}
-
-function cpuOf({ targets }: Workload): number {
-  return sum(targets.map(({ server }) => server.cpuMicroseconds()));
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
 
 function print(rounds: readonly Round[], rows: readonly Row[], counts: readonly Count[]): void {
@@ -153,16 +101,17 @@ function print(rounds: readonly Round[], rows: readonly Row[], counts: readonly 
 }
 
 function printMeasured(rounds: readonly Round[]): void {
-  console.log(`\n${'measured'.padEnd(50)} CPU/request  CPU of Redis    requests/s    p99`);
+  console.log(`\n${'measured'.padEnd(50)} CPU/request  CPU of Redis    requests/s      p50      p99`);
   for (const name of Object.keys(rounds[0]?.workloads ?? {})) {
     const median = (pick: (measurement: Measurement) => number) =>
       summarize(rounds.flatMap(({ workloads: all }) => all[name] ?? []).map(pick)).median;
     const cpu = `${median((m) => m.cpuMicroseconds).toFixed(1)} µs`;
     const redis = `${median((m) => m.redisMicroseconds).toFixed(1)} µs`;
     const throughput = median((m) => m.requestsPerSecond).toFixed(0);
+    const p50 = `${median((m) => m.p50Milliseconds).toFixed(1)} ms`;
     const p99 = `${median((m) => m.p99Milliseconds).toFixed(1)} ms`;
     console.log(
-      `${name.padEnd(50)} ${cpu.padStart(11)} ${redis.padStart(13)} ${throughput.padStart(13)} ${p99.padStart(9)}`,
+      `${name.padEnd(50)} ${cpu.padStart(11)} ${redis.padStart(13)} ${throughput.padStart(13)} ${p50.padStart(8)} ${p99.padStart(8)}`,
     );
   }
   const signature = summarize(rounds.map((round) => round.signatureMicroseconds)).median;
@@ -183,7 +132,7 @@ function write(rounds: readonly Round[], rows: readonly Row[], counts: readonly 
 }
 
 function lastResult(): { readonly rows: readonly Row[]; readonly counts?: readonly Count[] } | undefined {
-  const file = git('ls-tree', '-r', '--name-only', 'HEAD', RESULTS)
+  const file = git('ls-tree', '--name-only', 'HEAD', `${RESULTS}/`)
     .split('\n')
     .filter((path) => path.endsWith('.json'))
     .sort()

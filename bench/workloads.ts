@@ -8,6 +8,7 @@ import {
   type Agreement,
   answerOf,
   assertedBodies,
+  basicCredentials,
   CLIENT_CREDENTIALS,
   type CodeOrder,
   FORM_HEADERS,
@@ -21,6 +22,7 @@ import {
   type Tokens,
 } from './load/load-client.ts';
 import type { Bodies } from './load/load-generator.ts';
+import { clientNumber } from './load/load-manifests.ts';
 import {
   BOTH_CORES,
   LOAD_CORE,
@@ -61,6 +63,11 @@ interface TokenService {
   readonly server: PinnedServer;
   readonly redis: RedisServer;
   readonly codes: (count: number, agreement: Agreement) => Promise<readonly string[]>;
+}
+
+/** A server and its Redis, and what it can be asked for. */
+interface GrowingService extends Pick<TokenService, 'server' | 'redis'> {
+  readonly workloads: Readonly<Record<string, Workload>>;
 }
 
 const GRANTRY_CODES = 'bench/grantry-codes.ts';
@@ -123,6 +130,31 @@ export function workloads(otherTree?: string): Readonly<Record<string, () => Pro
       refresh((await replicas()).slice(0, 1), { loadCores: BOTH_CORES, flow: FOR_API }),
     'refresh by two replicas': async () => refresh(await replicas(), { loadCores: BOTH_CORES, flow: FOR_API }),
   };
+}
+
+/** One server of many clients with its state in Redis, and the kinds of requests that the growth is measured by. */
+export async function startGrowing(clients: number): Promise<GrowingService> {
+  const redis = await startRedis(LOAD_CORE, { appendOnly: true });
+  const folder = manifestFolder({ idTokens: 'ES256', clients });
+  const service = await startGrantryService(redis, { folder, cores: SERVER_CORE });
+  const { server } = service;
+  const url = `${server.origin}/token`;
+  const credentials = Array.from({ length: clients }, (_, number) => basicCredentials(clientNumber(number)));
+  const last = credentials.at(-1) ?? '';
+  await requestTokens(url, CLIENT_CREDENTIALS, { ...FORM_HEADERS, authorization: last });
+  const bodies = async (seconds: number): Promise<Bodies> => ({
+    kind: 'clients',
+    body: CLIENT_CREDENTIALS,
+    credentials,
+    seconds,
+  });
+  const workloads = {
+    'client credentials': { targets: [{ server, url, headers: FORM_HEADERS, bodies }], loadCores: LOAD_CORE, redis },
+    redeem: await redeem(service, FOR_API),
+    refresh: refresh([service], LOCAL_LOAD),
+    userinfo: await userinfo(service, 'userinfo'),
+  };
+  return { server, redis, workloads };
 }
 
 async function clientCredentials(server: PinnedServer): Promise<Workload> {

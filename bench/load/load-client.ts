@@ -50,10 +50,15 @@ const ASSERTION_SECONDS = 120;
 export const FORM_HEADERS = { 'content-type': 'application/x-www-form-urlencoded' };
 export const HEADERS = {
   ...FORM_HEADERS,
-  authorization: `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')}`,
+  authorization: basicCredentials(CLIENT_ID),
 };
 
 export const CLIENT_CREDENTIALS = form({ grant_type: 'client_credentials', scope: SCOPE });
+
+/** The header `authorization` of a client that has the secret of the load. */
+export function basicCredentials(clientId: string): string {
+  return `Basic ${Buffer.from(`${clientId}:${CLIENT_SECRET}`).toString('base64')}`;
+}
 
 /** The body that redeems a code. */
 export function redemption(code: string): string {

@@ -10,6 +10,13 @@ import { refresh, type Tokens } from './load-client.ts';
 export type Bodies =
   /** The same all the time. */
   | { readonly kind: 'repeated'; readonly body: string; readonly seconds: number }
+  /** The same, each time from the next of several clients. */
+  | {
+      readonly kind: 'clients';
+      readonly body: string;
+      readonly credentials: readonly string[];
+      readonly seconds: number;
+    }
   /** Each once; the load ends with the last of them. */
   | { readonly kind: 'single'; readonly bodies: readonly string[] }
   /** The same, each time beside another proof; the load ends with the last of them. */
@@ -31,6 +38,7 @@ export interface LoadOrder {
 export interface LoadReport {
   readonly requests: number;
   readonly seconds: number;
+  readonly p50Milliseconds: number;
   readonly p99Milliseconds: number;
 }
 
@@ -47,8 +55,12 @@ const load = autocannon({ url, connections, method, headers, requests, ...length
   if (result.errors > 0 || result.non2xx > 0 || latencies.length === 0) {
     throw new Error(`${url}: ${result.errors} errors, ${result.non2xx} answers other than 2xx`);
   }
-  const p99Milliseconds = quantile(latencies, 0.99);
-  const report: LoadReport = { requests: latencies.length, seconds: (ended - began) / 1000, p99Milliseconds };
+  const report: LoadReport = {
+    requests: latencies.length,
+    seconds: (ended - began) / 1000,
+    p50Milliseconds: quantile(latencies, 0.5),
+    p99Milliseconds: quantile(latencies, 0.99),
+  };
   process.stdout.write(JSON.stringify(report));
 });
 load.on('start', () => {
@@ -68,6 +80,7 @@ function lengthOf(source: Bodies): { readonly amount: number } | { readonly dura
     case 'proved':
       return { amount: source.proofs.length };
     case 'repeated':
+    case 'clients':
     case 'refreshes':
     case 'bearers':
       return { duration: source.seconds };
@@ -82,8 +95,10 @@ function requestWith(source: Bodies): autocannon.Request {
       return bodiesFrom([...source.bodies].reverse());
     case 'proved':
       return provedBy([...source.proofs], source.body);
+    case 'clients':
+      return { ...authorizedBy(source.credentials), body: source.body };
     case 'bearers':
-      return bearersOf(source.tokens);
+      return authorizedBy(source.tokens.map((token) => `Bearer ${token}`));
     case 'refreshes': {
       const waiting = source.tokens.map(refresh);
       return {
@@ -99,13 +114,13 @@ function requestWith(source: Bodies): autocannon.Request {
   }
 }
 
-/** Goes round. */
-function bearersOf(tokens: readonly string[]): autocannon.Request {
+/** @param values of the header `authorization`, used in turn */
+function authorizedBy(values: readonly string[]): autocannon.Request {
   let next = 0;
   return {
     setupRequest: (request) => ({
       ...request,
-      headers: { ...headers, authorization: `Bearer ${tokens[next++ % tokens.length]}` },
+      headers: { ...headers, authorization: values[next++ % values.length] },
     }),
   };
 }

@@ -11,7 +11,7 @@ export const SERVER_CORE = '0';
 export const LOAD_CORE = '1';
 export const BOTH_CORES = '0,1';
 
-const START_MILLISECONDS = 20_000;
+const START_MILLISECONDS = 180_000;
 const started = new Set<ChildProcess>();
 const microsecondsPerTick = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 

@@ -2,7 +2,7 @@
 // `GET /authorize` to the code, beside that for the redemption of a code, in alternation; then for the pages of the account of a
 // person with 20 sessions and 50 applications. State is in Redis; the CPU of Redis and of the provider is not counted.
 
-import { appUid, manifestFolder, startGrantry } from '../grantry-server.ts';
+import { manifestFolder, startGrantry } from '../grantry-server.ts';
 import { openGrantryState, subjectAt } from '../grantry-state.ts';
 import {
   AUDIENCE,
@@ -15,6 +15,7 @@ import {
   SCOPE,
   usernameOf,
 } from '../load/load-client.ts';
+import { appUid } from '../load/load-manifests.ts';
 import { LOAD_CORE, type PinnedProcess, SERVER_CORE, stopAll } from '../load/pinned-process.ts';
 import { startRedis } from '../redis-server.ts';
 import { summarize } from '../statistics.ts';

@@ -5,7 +5,7 @@ import { type Measurement, type Round, rowsOf, TREE_ROWS, workloadsFor } from '.
 import { quantile, summarize } from '../../bench/statistics.ts';
 
 function measurement(cpuMicroseconds: number, p99Milliseconds = 1): Measurement {
-  return { cpuMicroseconds, redisMicroseconds: 10, requestsPerSecond: 1, p99Milliseconds };
+  return { cpuMicroseconds, redisMicroseconds: 10, requestsPerSecond: 1, p50Milliseconds: 1, p99Milliseconds };
 }
 
 function round(ours: Measurement, peer: Measurement, empty = measurement(30)): Round {
