@@ -195,7 +195,7 @@ function introspectionViolations(
 
 function jwksHostViolations({ auth }: CommonSpec, rules: Rules): readonly PolicyFault[] {
   const { jwksUri } = auth.privateKeyJwt ?? {};
-  // jwks-uri-rule.ts reports an address that does not parse (InvalidJwks).
+  // assertion-keys.ts reports an address that does not parse (InvalidJwks).
   const host = jwksUri === undefined ? undefined : URL.parse(jwksUri)?.hostname;
   const message = host === undefined ? undefined : listFault(rules, 'jwksHosts', 'The host', host);
   return message === undefined ? [] : [violation(['spec', 'auth', 'privateKeyJwt', 'jwksUri'], message)];
