@@ -1,6 +1,6 @@
 // Keeps the registry that requests read in sync with the objects of the cluster: it validates only what
 // changed, builds the next registry, and swaps one reference. While the API server is unavailable it serves the last one.
-// registry-sources.ts watches, published-clients.ts validates, served-key-ring.ts has the keys.
+// registry-sources.ts watches, validated-clients.ts validates, served-key-ring.ts has the keys.
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { DefaultPolicy } from '../admission/kinds/client-policy.ts';
@@ -13,12 +13,13 @@ import { labelsOf } from '../kubernetes/watch/namespace-labels.ts';
 import type { ObjectChange } from '../kubernetes/watch/object-store.ts';
 import { KeyRing } from '../oauth/registry/keys.ts';
 import { Registry, type RegistryRef } from '../oauth/registry/registry.ts';
-import { type ClientChange, PublishedClients, type ServedState } from './published-clients.ts';
 import { RegistrySources, type RegistrySourcesOptions } from './registry-sources.ts';
 import { ReleaseSecrets, verifiersOf } from './release-secrets.ts';
+import type { ClientChange } from './served-clients.ts';
 import { ServedKeyRing, type SigningKeyAge } from './served-key-ring.ts';
 import { type ServedProviderState, ServedProviders } from './served-providers.ts';
 import { type ServedResourceState, ServedResources } from './served-resources.ts';
+import { type ServedState, ValidatedClients } from './validated-clients.ts';
 
 /** Changes within this time are served together. */
 const COALESCE_MILLISECONDS = 10;
@@ -56,7 +57,7 @@ export interface RegistrySwap {
 
 export class RegistrySync implements RegistryRef {
   readonly #options: RegistrySyncOptions;
-  readonly #clients: PublishedClients;
+  readonly #clients: ValidatedClients;
   readonly #resources: ServedResources;
   readonly #providers: ServedProviders;
   readonly #secrets = new ReleaseSecrets();
@@ -87,7 +88,7 @@ export class RegistrySync implements RegistryRef {
   constructor(options: RegistrySyncOptions) {
     this.#options = options;
     const { issuer, releaseNamespace, defaultPolicy, supportedAuthMethods, clock } = options;
-    this.#clients = new PublishedClients({
+    this.#clients = new ValidatedClients({
       issuer,
       releaseNamespace,
       defaultPolicy,

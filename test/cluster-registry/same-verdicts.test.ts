@@ -18,8 +18,8 @@ import { OAUTH_CLIENT } from '../../src/admission/kinds/oauth-client.ts';
 import { admitPolicies } from '../../src/admission/policies/admit-policies.ts';
 import { AdmittedResources } from '../../src/admission/resources/admitted-resources.ts';
 import { clientCache } from '../../src/cluster-registry/cached-objects.ts';
-import { PublishedClients } from '../../src/cluster-registry/published-clients.ts';
 import { ServedResources } from '../../src/cluster-registry/served-resources.ts';
+import { ValidatedClients } from '../../src/cluster-registry/validated-clients.ts';
 import { type KubernetesObject, objectKey } from '../../src/kubernetes/objects/resources.ts';
 import { type ClusterSource, sourceOf } from '../../src/kubernetes/objects/source-object.ts';
 import { labelsOf } from '../../src/kubernetes/watch/namespace-labels.ts';
@@ -64,11 +64,11 @@ class TwoPaths {
     ...this.#resourceOptions(),
   });
   readonly #admitted = new AdmittedResources({ ...this.#resourceOptions(), unknownFields: 'ignore' });
-  readonly #server: PublishedClients;
+  readonly #server: ValidatedClients;
   readonly #controller: ClientSet<ClusterSource>;
 
   constructor() {
-    this.#server = new PublishedClients({
+    this.#server = new ValidatedClients({
       ...INSTALL,
       policies: () => this.#validPolicies(),
       ownerOf: (identifier) => this.#served.ownerOf(identifier),

@@ -133,6 +133,11 @@ export class RegistryDraft {
     if (before.allowedCorsOrigins.length > 0) this.#isOriginGone = true;
   }
 
+  /** The client with this uid in the next registry. */
+  findByUid(uid: string): Client | undefined {
+    return this.#byUid.get(uid);
+  }
+
   /** Builds the next registry. The draft must not be used afterwards. */
   finish(keys: KeyRing, { resources, providers }: RegistryParts): Registry {
     return new Registry(this.content(), keys, { resources, providers, refused: this.#refused });

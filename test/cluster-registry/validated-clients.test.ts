@@ -6,7 +6,7 @@ import { CLIENT_POLICY } from '../../src/admission/kinds/client-policy.ts';
 import { policyOf } from '../../src/admission/policies/policy.ts';
 import type { Policy } from '../../src/admission/policies/policy-violations.ts';
 import { clientCache } from '../../src/cluster-registry/cached-objects.ts';
-import { PublishedClients } from '../../src/cluster-registry/published-clients.ts';
+import { ValidatedClients } from '../../src/cluster-registry/validated-clients.ts';
 import type { KubernetesObject } from '../../src/kubernetes/objects/resources.ts';
 import { CLIENT_AUTH_METHODS } from '../../src/oauth/client-auth/index.ts';
 import { KeyRing } from '../../src/oauth/registry/keys.ts';
@@ -16,7 +16,7 @@ const KEYS = new KeyRing([]);
 const CREATED = '2026-01-01T00:00:00Z';
 
 describe('the admitted clients', () => {
-  let clients: PublishedClients;
+  let clients: ValidatedClients;
   let verifiers: Map<string, ClientVerifiers>;
   /** The namespaces of resources by identifier. */
   let owners: Map<string, string>;
@@ -35,7 +35,7 @@ describe('the admitted clients', () => {
     owners = new Map();
     labels = {};
     policies = [];
-    clients = new PublishedClients({
+    clients = new ValidatedClients({
       issuer: 'https://id.example',
       releaseNamespace: 'grantry',
       defaultPolicy: 'Baseline',

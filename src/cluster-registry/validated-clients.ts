@@ -1,5 +1,5 @@
-// The OAuthClients of the token server's class, from their verdicts (client-set.ts) to the registry that requests read, and
-// to the audit stream. All of it is synchronous; registry-sync.ts decides when each client is validated.
+// The OAuthClients of the token server's class, and their verdicts (client-set.ts), which served-clients.ts publishes. All of
+// it is synchronous; registry-sync.ts decides when each client is validated.
 
 import { activeVerifiers, type ClientVerifiers } from '../admission/client-secrets/client-verifier.ts';
 import type { ClientVerdict } from '../admission/clients/admit-client.ts';
@@ -8,14 +8,14 @@ import { type KubernetesObject, objectKey } from '../kubernetes/objects/resource
 import { type ClusterSource, sourceOf } from '../kubernetes/objects/source-object.ts';
 import type { Clock } from '../oauth/ports/ports.ts';
 import type { Client } from '../oauth/registry/client.ts';
-import { KeyRing } from '../oauth/registry/keys.ts';
-import { Registry, type RegistryDraft, type RegistryParts } from '../oauth/registry/registry.ts';
+import type { KeyRing } from '../oauth/registry/keys.ts';
+import type { RegistryParts } from '../oauth/registry/registry.ts';
 import { isReadableClient, type ReadableClient } from './cached-objects.ts';
-import { Refusals } from './refusals.ts';
+import { ServedClients } from './served-clients.ts';
 
 type Source = ClusterSource<ReadableClient>;
 
-export interface PublishedClientsOptions
+export interface ValidatedClientsOptions
   extends Pick<
     ClientSetOptions<Source>,
     'issuer' | 'defaultPolicy' | 'supportedAuthMethods' | 'ownerOf' | 'policies' | 'namespaceLabels'
@@ -32,16 +32,8 @@ export interface ServedState {
   readonly secretRevision: number | undefined;
 }
 
-/** A client that is accepted, refused or removed, for the audit stream. */
-export interface ClientChange {
-  readonly clientId: string;
-  readonly kind: 'accepted' | 'refused' | 'removed';
-  /** Why the client is refused. */
-  readonly reason?: string;
-}
-
 /** One client; flat, because there may be a hundred thousand. */
-interface PublishedClient {
+interface ValidatedClient {
   source: Source;
   /** The source of the latest verdict; undefined before the first. It and the same verifiers give the same client. */
   validated: Source | undefined;
@@ -51,35 +43,25 @@ interface PublishedClient {
   client: Client | undefined;
   /** The reason of its own condition `Ready`. */
   reason: string;
-  /** Whether its latest verdict is not published yet. */
-  isUnpublished: boolean;
-  /** The client in the registry; undefined when it is refused, by its own verdict or by the rules among all. */
-  served: Client | undefined;
-  /** Of the object behind `served`; undefined before the first publication. */
+  /** The generation that is served or refused; undefined before the first publication. */
   generation: number | undefined;
   secretRevision: number | undefined;
 }
 
 const PROGRAMMED = { status: 'True', reason: 'Programmed', message: 'Served by this process.' } as const;
 
-export class PublishedClients {
-  readonly #options: PublishedClientsOptions;
+export class ValidatedClients {
+  readonly #options: ValidatedClientsOptions;
   readonly #set: ClientSet<Source>;
   /** By uid. */
-  readonly #clients = new Map<string, PublishedClient>();
+  readonly #clients = new Map<string, ValidatedClient>();
   /** The uids of the clients that introspect for an API: few, while a change of any resource may concern them. */
   readonly #introspecting = new Set<string>();
-  readonly #refusals = new Refusals();
-  #registry = new Registry([], new KeyRing([]), { refused: this.#refusals });
-  #draft: RegistryDraft | undefined;
-  /** Validated since the latest {@link publish}; may contain deleted clients. */
-  #unpublished: PublishedClient[] = [];
-  /** How many of these are in the draft already. */
-  #published = 0;
-  readonly #changes: ClientChange[] = [];
-  #refused = 0;
+  readonly #served = new ServedClients();
+  /** The clients whose latest verdict is not in the next registry yet. */
+  readonly #unpublished = new Set<ValidatedClient>();
 
-  constructor(options: PublishedClientsOptions) {
+  constructor(options: ValidatedClientsOptions) {
     this.#options = options;
     this.#set = new ClientSet({
       ...options,
@@ -93,7 +75,7 @@ export class PublishedClients {
 
   /** How many clients are refused. */
   get refused(): number {
-    return this.#refused;
+    return this.#served.refused;
   }
 
   uids(): Iterable<string> {
@@ -109,7 +91,7 @@ export class PublishedClients {
     }
     const known = this.#clients.get(uid);
     const source = sourceOf(object);
-    if (known === undefined) this.#clients.set(uid, unpublished(source));
+    if (known === undefined) this.#clients.set(uid, unvalidated(source));
     else known.source = source;
     const { manifest } = object.read;
     if (manifest !== undefined && manifest.spec.resourceServer.audiences.length > 0) this.#introspecting.add(uid);
@@ -122,11 +104,8 @@ export class PublishedClients {
     this.#clients.delete(uid);
     this.#introspecting.delete(uid);
     this.#set.delete(objectKey(client.source));
-    this.#refusals.delete(uid);
-    client.isUnpublished = false;
-    if (isRefused(client)) this.#refused--;
-    if (client.validated !== undefined) this.#changes.push({ clientId: client.clientId, kind: 'removed' });
-    if (client.served !== undefined) this.#drafted().remove(uid);
+    this.#unpublished.delete(client);
+    if (client.validated !== undefined) this.#served.remove(uid, client.clientId);
   }
 
   /** See {@link ClientSet.revalidate}. @returns the uids of the clients to validate again */
@@ -156,14 +135,14 @@ export class PublishedClients {
     known.reason = reasonOf(verdict);
     // The same client object is reused: the registry then need not change.
     if (!isSame || !isAdmittedSo) known.client = client;
-    this.#mark(known);
+    this.#unpublished.add(known);
   }
 
   /** Applies the rules among all clients. */
   recompute(): void {
     for (const { uid } of this.#set.recompute()) {
       const client = this.#clients.get(uid);
-      if (client !== undefined) this.#mark(client);
+      if (client !== undefined) this.#unpublished.add(client);
     }
   }
 
@@ -173,27 +152,18 @@ export class PublishedClients {
    * @returns whether all of them are in it
    */
   serveUntil(end: number): boolean {
-    for (; this.#published < this.#unpublished.length; this.#published++) {
+    for (const client of this.#unpublished) {
       if (performance.now() > end) return false;
-      const client = this.#unpublished[this.#published];
-      if (client?.isUnpublished) this.#serve(client);
+      this.#unpublished.delete(client);
+      this.#serve(client);
     }
-    this.#unpublished = [];
-    this.#published = 0;
     return true;
   }
 
-  /** Publishes the validated clients. @returns the registry, and the changes since the previous one */
-  publish(
-    keys: KeyRing,
-    parts: RegistryParts,
-  ): { readonly registry: Registry; readonly changes: readonly ClientChange[] } {
+  /** Publishes the validated clients. See {@link ServedClients.publish}. */
+  publish(keys: KeyRing, parts: RegistryParts): ReturnType<ServedClients['publish']> {
     this.serveUntil(Infinity);
-    const before = this.#registry;
-    const isSame = keys === before.keys && parts.resources === before.resources && parts.providers === before.providers;
-    if (this.#draft !== undefined || !isSame) this.#registry = this.#drafted().finish(keys, parts);
-    this.#draft = undefined;
-    return { registry: this.#registry, changes: this.#changes.splice(0) };
+    return this.#served.publish(keys, parts);
   }
 
   /** The state that the present registry serves or refuses of a client; undefined before its first publication. */
@@ -202,47 +172,19 @@ export class PublishedClients {
     return generation === undefined ? undefined : { generation, secretRevision };
   }
 
-  #mark(client: PublishedClient): void {
-    if (client.isUnpublished) return;
-    client.isUnpublished = true;
-    this.#unpublished.push(client);
-  }
-
-  #serve(known: PublishedClient): void {
-    const { validated, clientId, served: before } = known;
-    known.isUnpublished = false;
+  #serve(known: ValidatedClient): void {
+    const { validated, clientId, client, verifiers } = known;
     if (validated === undefined) return;
-    const { uid } = validated;
     const key = objectKey(validated);
-    const isFirst = known.generation === undefined;
     const isAlone = this.#set.faultsAmongAll(key).length === 0;
-    const client = isAlone ? known.client : undefined;
-    if (isRefused(known)) this.#refused--;
-    known.served = client;
+    if (isAlone && client !== undefined) this.#served.accept(client);
+    else this.#served.refuse(validated.uid, clientId, isAlone ? known.reason : reasonOf(this.#set.verdict(key)));
     known.generation = validated.generation;
-    known.secretRevision = known.verifiers?.revision;
-    if (isRefused(known)) this.#refused++;
-    if (client !== before) {
-      if (client === undefined) this.#drafted().remove(uid);
-      else this.#drafted().put(client);
-    }
-    if (client === undefined) {
-      const reason = isAlone ? known.reason : reasonOf(this.#set.verdict(key));
-      this.#refusals.put(uid, clientId, reason);
-      if (before !== undefined || isFirst) this.#changes.push({ clientId, kind: 'refused', reason });
-      return;
-    }
-    this.#refusals.delete(uid);
-    if (before === undefined) this.#changes.push({ clientId, kind: 'accepted' });
-  }
-
-  #drafted(): RegistryDraft {
-    this.#draft ??= this.#registry.draft();
-    return this.#draft;
+    known.secretRevision = verifiers?.revision;
   }
 }
 
-function unpublished(source: Source): PublishedClient {
+function unvalidated(source: Source): ValidatedClient {
   return {
     source,
     validated: undefined,
@@ -250,16 +192,9 @@ function unpublished(source: Source): PublishedClient {
     clientId: '',
     client: undefined,
     reason: '',
-    isUnpublished: false,
-    served: undefined,
     generation: undefined,
     secretRevision: undefined,
   };
-}
-
-/** Whether it is published as refused. */
-function isRefused({ generation, served }: PublishedClient): boolean {
-  return generation !== undefined && served === undefined;
 }
 
 /** The facts of a process that reads no object of a tenant: what the controller stored. */
