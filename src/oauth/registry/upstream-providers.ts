@@ -14,7 +14,7 @@ export interface UpstreamProviders {
   /** Why a provider was not reached at the last attempt, for the log line only; undefined where it was. */
   faultOf(name: string): string | undefined;
   /**
-   * Notes what a provider says of a person now.
+   * Records what a provider asserts of a person now.
    * @returns the person; undefined for one who may hold nothing now
    * @throws StoreUnavailableError
    */
