@@ -139,6 +139,15 @@ describe('a full memory store', () => {
     );
   });
 
+  it('of grants records no use with a code that it refuses', async () => {
+    const world = worldWithLimit('grants');
+    await fill(world, 'grants', LIMIT);
+    const { grants, uses } = world.stores;
+    const refused = sampleGrant({ clientUid: 'uid-of-mail' });
+    await expect(grants.issue(refused, digest('secret'), MINUTE, MINUTE)).rejects.toThrow(StoreUnavailableError);
+    expect((await uses.list(refused.subject)).map(({ clientUid }) => clientUid)).toEqual(['uid-of-shop']);
+  });
+
   it('of attempt counters takes no room for what was refunded', async () => {
     const world = worldWithLimit('rateLimits');
     const { rateLimits } = world.stores;

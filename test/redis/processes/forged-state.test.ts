@@ -102,6 +102,8 @@ describeRedis('state that another party has written', () => {
           ]);
           expect(GOOD, `${field} = ${change}`).not.toContain(outcomes[grantId === made.grantId ? 0 : 1]);
           expect(await stores.grants.read(grantId).catch(() => undefined), `${field} = ${change}`).toBeUndefined();
+          const status = await stores.grants.status(grantId, made).catch(() => undefined);
+          expect(status, `${field} = ${change}`).toBeUndefined();
           await server.command('DEL', key);
           await server.command('HSET', key, ...Object.entries(before).flat());
         }
@@ -115,7 +117,8 @@ describeRedis('state that another party has written', () => {
       await server.command('COPY', keys.grant(ofAlice.grantId), keys.grant(own.grantId));
       expect(await stores.grants.rotate(rotateRequest(own, 0))).toEqual({ outcome: 'gone' });
       expect(await stores.grants.read(own.grantId)).toBeUndefined();
-      expect(forged).toEqual(['grant', 'grant']);
+      expect(await stores.grants.status(own.grantId, ofAlice)).toBeUndefined();
+      expect(forged).toEqual(['grant', 'grant', 'grant']);
     });
 
     it('of any pepper of the roll-over counts, and of another pepper or another issuer does not', async () => {
