@@ -1,4 +1,4 @@
-// The store of uses over a Map: when clients got tokens for people.
+// The store of uses over a Map: when clients got codes and tokens for people.
 
 import { type ClientUse, USE_INTERVAL, USE_MEMORY, type UseStore } from '../oauth/ports/login-stores.ts';
 import type { Clock } from '../oauth/ports/ports.ts';

@@ -1,5 +1,5 @@
-// GET and POST /account/applications: the clients that the person has let in or that have got tokens for the person, and the
-// revocation of one. The watermark comes first: it ends all grants and tokens of the client, on every replica.
+// GET and POST /account/applications: the clients that the person has let in or that have got codes or tokens for
+// the person, and the revocation of one. The watermark comes first: it ends all grants and tokens of the client, on every replica.
 
 import type { ClientUse, Consent } from '../../oauth/ports/login-stores.ts';
 import type { Client } from '../../oauth/registry/client.ts';

@@ -218,8 +218,9 @@ export interface ClientUse {
 /** Which clients have used the access of a person. For the person to read: nothing is permitted or refused by it. */
 export interface UseStore {
   /**
-   * The client gets a token for the person now; `GrantStore.issue` records the same of a code: nothing remembered → the first and the last use are now · the last use
-   * at least {@link USE_INTERVAL} ago → the last is now · else nothing changes.
+   * The client gets a token for the person now; `GrantStore.issue` records the same of a code: nothing remembered → the
+   * first and the last use are now · the last use at least {@link USE_INTERVAL} ago → the last is now · else nothing
+   * changes.
    */
   note(subject: string, clientUid: string): Promise<void>;
   forget(subject: string, clientUid: string): Promise<void>;
