@@ -21,6 +21,7 @@ import {
   SHARD,
   sampleGrant,
 } from '../../contracts/sample-grants.ts';
+import { methodsOf } from '../setup/connect.ts';
 import { connectPatiently } from '../setup/patience.ts';
 import { describeRedis, type RedisServer, startRedis } from '../setup/servers.ts';
 import { alertsAbout } from '../setup/waiting-alerts.ts';
@@ -348,6 +349,22 @@ describeRedis('grants in Redis', () => {
       expect(await stores.grants.rotate(rotateRequest(dead, 0, { reuseGrace: 0 }))).toEqual({ outcome: 'gone' });
       expect(await alerts(dead)).toEqual([]);
     });
+  });
+
+  it('has no status while the kill switches of its client in another part of a Cluster cannot be read', async () => {
+    const { grants } = redisStores({
+      keys,
+      connection: {
+        ...methodsOf(connection),
+        allowsCrossSlot: false,
+        run: async (action, deadline) => {
+          if (action.script.name === 'watermarkReadClient') throw new StoreUnavailableError(action.script.name);
+          return await connection.run(action, deadline);
+        },
+      },
+    });
+    const grant = await redeemed(stores.grants);
+    await expect(grants.status(grant.grantId, grant)).rejects.toThrow(StoreUnavailableError);
   });
 
   it('keeps values of any length and any letters as they were', async () => {

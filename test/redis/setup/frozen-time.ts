@@ -19,7 +19,7 @@ export function frozen(connection: ManagedConnection): ManagedConnection {
   function stillScript(script: Script): Script {
     const known = scripts.get(script);
     if (known !== undefined) return known;
-    if (script.lua.includes("'TIME'")) expect(script.lua).toMatch(READS_CLOCK);
+    if (/'TIME'|\btime\[/.test(script.lua)) expect(script.lua).toMatch(READS_CLOCK);
     const made = { ...script, lua: script.lua.replace(READS_CLOCK, 'local now = tonumber(ARGV[1])') };
     scripts.set(script, made);
     return made;
