@@ -25,6 +25,11 @@ export function manifestFolder(options: FolderOptions = {}): string {
   return folder;
 }
 
+/** A grantry, and where its metrics are. */
+export interface GrantryServer extends PinnedServer {
+  readonly adminOrigin: string;
+}
+
 /**
  * Starts one process.
  * @param options.redisUrl where its state is; without it, in memory
@@ -40,7 +45,7 @@ export async function startGrantry({
   readonly redisUrl?: string;
   readonly cores?: string;
   readonly tree?: string;
-}): Promise<PinnedServer> {
+}): Promise<GrantryServer> {
   const adminPort = String(await freePort());
   const redis = redisUrl === undefined ? [] : ['--redis', redisUrl];
   const dev = [
@@ -54,10 +59,11 @@ export async function startGrantry({
     ...redis,
     '--port',
   ];
-  return await startServer({
+  const server = await startServer({
     args: (port) => [...dev, String(port)],
     environment: { GRANTRY_PEPPER_FILE: join(folder, PEPPER_FILE) },
     probe: '/.well-known/jwks.json',
     ...(cores !== undefined && { cores }),
   });
+  return { ...server, adminOrigin: `http://127.0.0.1:${adminPort}` };
 }

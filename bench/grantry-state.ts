@@ -23,6 +23,7 @@ import {
   CODE_SECONDS,
   ISSUER,
   OPENID_SCOPES,
+  PEOPLE,
   PEPPER,
   PERSON,
   PROVIDER,
@@ -58,8 +59,11 @@ export interface GrantryState {
   close(): Promise<void>;
 }
 
-/** Connects to a Redis that grantry uses, with its default prefix. */
-export async function openGrantryState(redisUrl: string): Promise<GrantryState> {
+/**
+ * Connects to a Redis that grantry uses, with its default prefix.
+ * @param people how many users give grants in turn
+ */
+export async function openGrantryState(redisUrl: string, people = PEOPLE): Promise<GrantryState> {
   const connection = connectRedis({ target: parseRedisUrl(redisUrl) });
   await connection.ready(5000);
   const madeWith = { issuer: ISSUER, peppers: [Buffer.from(PEPPER)] as const };
@@ -70,11 +74,11 @@ export async function openGrantryState(redisUrl: string): Promise<GrantryState> 
     },
   });
   const handles = new Handles({ ...madeWith, random: { bytes: (count: number) => randomBytes(count) } });
-  let people = 0;
+  let given = 0;
   return {
     stores,
     give(count, agreement, provider) {
-      const usernames = Array.from({ length: count }, () => usernameOf(people++));
+      const usernames = Array.from({ length: count }, () => usernameOf(given++ % people));
       return inBatches(usernames, async (username) => {
         const subject = provider === undefined ? subjectOf(username) : subjectAt(provider, username);
         if (provider !== undefined) await stores.persons.remember(vouchedFor(username, provider), 24 * HOUR);

@@ -30,6 +30,8 @@ export interface FolderOptions {
   readonly asksPeople?: boolean;
   /** How many clients with the secret of the load it has, that of the load included ({@link clientNumber}). Default: 1. */
   readonly clients?: number;
+  /** How long refresh tokens of its client live, such as `1m`. Default: as by default. */
+  readonly refreshTokenLifetime?: string;
   /** How many clients it has beside that of the load; {@link appUid} has their uids. Default: none. */
   readonly apps?: number;
 }
@@ -45,7 +47,14 @@ export function appUid(number: number): string {
 }
 
 /** The documents of the folder, without the further clients with the secret of the load. */
-export const manifests = ({ idTokens, provider, hasUsers = true, asksPeople = true, apps = 0 }: FolderOptions) => `
+export const manifests = ({
+  idTokens,
+  provider,
+  hasUsers = true,
+  asksPeople = true,
+  refreshTokenLifetime,
+  apps = 0,
+}: FolderOptions) => `
 apiVersion: v1
 kind: Secret
 metadata: { name: load, namespace: bench }
@@ -71,7 +80,10 @@ spec:
   scopes: [${[SCOPE, ...(idTokens ? OPENID_SCOPES : [])].join(', ')}]
   audiences: ['${AUDIENCE}']
   consent: ${asksPeople ? 'Required' : 'Skip'}
-${idTokens ? `  tokens: { idTokenSigningAlgorithm: ${idTokens} }` : ''}
+  tokens: ${JSON.stringify({
+    ...(idTokens && { idTokenSigningAlgorithm: idTokens }),
+    ...(refreshTokenLifetime && { refreshTokenLifetime, refreshTokenIdleLifetime: refreshTokenLifetime }),
+  })}
 ---
 apiVersion: grantry.dev/v1alpha1
 kind: OAuthClient
