@@ -1,5 +1,5 @@
 // How often requests ask the store about people of identity providers: once where the request is about one, and never where it is
-// about a local user or no person, also beside a provider.
+// about a local user or no person, also beside a provider. And that nothing is guessed where the store does not answer.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PKCE } from '../../../grantry.ts';
@@ -96,4 +96,25 @@ it('client credentials, and their introspection', async () => {
     expect(await answer.json()).toMatchObject({ active: true });
   };
   expect(await callsOf(world, work)).toEqual([]);
+});
+
+it.each<[string, (world: World) => Promise<string>, number]>([
+  ['a person of a provider, whose store does not answer → 503', providerCode, 503],
+  ['a local user beside that → 200', localCode, 200],
+])('userinfo and introspection, by token and by refresh token, of %s', async (_who, codeFor, expected) => {
+  const world = await worldOf();
+  const form = { grant_type: 'authorization_code', redirect_uri: CALLBACK, code_verifier: PKCE.verifier };
+  const { access_token, refresh_token } = await tokensOf(world, { ...form, code: await codeFor(world) });
+  const statuses = async () => {
+    const headers = { authorization: `Bearer ${access_token}` };
+    const answers = await Promise.all([
+      world.post('/userinfo', {}, { headers }),
+      world.post('/introspect', { token: access_token }, asClient),
+      world.post('/introspect', { token: refresh_token }, asClient),
+    ]);
+    return answers.map(({ status }) => status);
+  };
+  expect(await statuses()).toEqual([200, 200, 200]);
+  world.breakStore('persons');
+  expect(await statuses()).toEqual([expected, expected, expected]);
 });
