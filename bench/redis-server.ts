@@ -37,6 +37,10 @@ export async function usedBytes({ commands }: RedisServer): Promise<number> {
   return Number(/^used_memory:(\d+)/m.exec(await commands.info('memory'))?.[1]);
 }
 
+export async function redisVersion({ commands }: RedisServer): Promise<string> {
+  return /^redis_version:(\S+)/m.exec(await commands.info('server'))?.[1] ?? 'of an unknown version';
+}
+
 /** How often each command has run since the server started, those inside scripts included. */
 export async function commandCounts({ commands }: RedisServer): Promise<ReadonlyMap<string, number>> {
   const lines = (await commands.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);

@@ -2,6 +2,7 @@
 // them; each has to show, before it is measured, that it really does the work.
 
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { manifestFolder, startGrantry } from './grantry-server.ts';
 import { inBatches } from './grantry-state.ts';
 import {
@@ -70,6 +71,8 @@ interface GrowingService extends Pick<TokenService, 'server' | 'redis'> {
   readonly workloads: Readonly<Record<string, Workload>>;
 }
 
+/** For what a start with many clients leaves to be done after the first answer. */
+const SETTLED_MILLISECONDS = 3000;
 const GRANTRY_CODES = 'bench/grantry-codes.ts';
 /** Families that one load refreshes in turn, each of another person. */
 const FAMILIES = 1000;
@@ -138,6 +141,7 @@ export async function startGrowing(clients: number): Promise<GrowingService> {
   const folder = manifestFolder({ idTokens: 'ES256', clients });
   const service = await startGrantryService(redis, { folder, cores: SERVER_CORE });
   const { server } = service;
+  await sleep(SETTLED_MILLISECONDS);
   const url = `${server.origin}/token`;
   const credentials = Array.from({ length: clients }, (_, number) => basicCredentials(clientNumber(number)));
   const last = credentials.at(-1) ?? '';

@@ -1,14 +1,15 @@
 // `npm run bench:growth`: what a request costs, how long it takes and what memory is held, by the number of clients and of
-// connections. Prints one table in Markdown.
+// connections. Prints one table in Markdown; `--page` puts it into docs/performance.md, too.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { measureAgain } from '../load/measure.ts';
 import { stopAll } from '../load/pinned-process.ts';
-import { usedBytes } from '../redis-server.ts';
+import { redisVersion, usedBytes } from '../redis-server.ts';
 import { isAsked, type Measurement } from '../rows.ts';
 import { quantile } from '../statistics.ts';
 import { startGrowing } from '../workloads.ts';
+import { markdownTable, writeTable } from './page.ts';
 
 const RESULTS = 'bench/results/growth';
 const WARM_UP_SECONDS = 2;
@@ -20,6 +21,7 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '5' },
     only: { type: 'string', default: '' },
+    page: { type: 'boolean', default: false },
   },
 });
 const seconds = Number(flags.seconds);
@@ -35,6 +37,7 @@ interface Cell {
   /** After the last load of this line; megabytes. */
   readonly residentMegabytes: number;
   readonly redisMegabytes: number;
+  readonly redisVersion: string;
 }
 
 try {
@@ -44,6 +47,8 @@ try {
   if (cells.length === 0) throw new TypeError(`no request of the table contains "${flags.only}"`);
   const table = tableOf(cells);
   console.log(table);
+  if (flags.page)
+    writeTable('growth', table, `Redis ${cells[0]?.redisVersion}, ${rounds} × ${seconds} s for each line`);
   write(cells);
 } finally {
   stopAll();
@@ -55,6 +60,7 @@ process.exit(0);
 async function measureSize(clients: number): Promise<readonly Cell[]> {
   const { server, redis, workloads } = await startGrowing(clients);
   console.error(`${clients} clients: ${server.residentMegabytes().toFixed(0)} MB before the load`);
+  const version = await redisVersion(redis);
   const cells: Cell[] = [];
   const rates = new Map<string, number>();
   for (const [request, workload] of Object.entries(workloads)) {
@@ -68,7 +74,9 @@ async function measureSize(clients: number): Promise<readonly Cell[]> {
       }
       const residentMegabytes = server.residentMegabytes();
       const redisMegabytes = (await usedBytes(redis)) / 1e6;
-      cells.push({ request, clients, connections, measurement: medians(measured), residentMegabytes, redisMegabytes });
+      const measurement = medians(measured);
+      const memory = { residentMegabytes, redisMegabytes };
+      cells.push({ request, clients, connections, measurement, ...memory, redisVersion: version });
       console.error(`${clients} clients, ${name}: done`);
     }
   }
@@ -119,9 +127,7 @@ function tableOf(cells: readonly Cell[]): string {
     residentMegabytes.toFixed(0),
     redisMegabytes.toFixed(0),
   ]);
-  return [heads, ['---', ...heads.slice(1).map(() => '--:')], ...lines]
-    .map((line) => `| ${line.join(' | ')} |`)
-    .join('\n');
+  return markdownTable(heads, lines);
 }
 
 function write(cells: readonly Cell[]): void {
