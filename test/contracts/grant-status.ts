@@ -43,13 +43,21 @@ export function grantStatusContract(name: string, makeStores: MakeStores): void 
       expect(await statusOf(grant)).toBeUndefined();
     });
 
-    it('given another client or another person than the grant’s → undefined', async () => {
+    it('given another client, or another person of the shard, than the grant’s → the grant with their watermark', async () => {
+      const { watermarks } = world.stores;
       const grant = await issued();
-      expect(await statusOf(grant, { clientUid: 'uid-of-mail' })).toBeUndefined();
-      expect(await statusOf(grant, { subject: 'usr_bob' })).toBeUndefined();
-      const ofTheShard = personOfShard(shardOfPerson(grant.subject));
-      expect(await statusOf(grant, { subject: ofTheShard })).toBeUndefined();
-      expect(await statusOf(grant)).toBeDefined();
+      const subject = personOfShard(shardOfPerson(grant.subject));
+      await watermarks.raise({ kind: 'client', clientUid: 'uid-of-mail' }, 4000);
+      await watermarks.raise({ kind: 'user', subject }, 5000);
+      expect(await statusOf(grant, { clientUid: 'uid-of-mail' })).toMatchObject({ grant, watermark: 4000 });
+      expect(await statusOf(grant, { subject })).toMatchObject({ grant, watermark: 5000 });
+      expect(await statusOf(grant)).toMatchObject({ grant, watermark: 0 });
+    });
+
+    it('given a person of another shard → no grant of another person', async () => {
+      const grant = await issued();
+      const status = await statusOf(grant, { subject: 'usr_bob' });
+      expect(status?.grant.subject ?? grant.subject).toBe(grant.subject);
     });
 
     it.each<WatermarkSubject>([

@@ -45,11 +45,10 @@ export class UseRecorder implements Audit {
     if (clientUid === undefined) return;
     const key = JSON.stringify([subject, clientUid]);
     const now = clock.now();
-    // The store recorded that use when it issued the code, a minute ago at most.
-    const isRecorded = type === 'token.issued';
-    if (!isRecorded && now - (this.#recordedAt.get(key) ?? 0) < USE_INTERVAL) return;
+    if (now - (this.#recordedAt.get(key) ?? 0) < USE_INTERVAL) return;
     this.#recordedAt.set(key, now);
-    if (!isRecorded) void this.#note(subject, clientUid);
+    // The store recorded the use of a code when it issued it, a minute ago at most.
+    if (type === 'token.refreshed') void this.#note(subject, clientUid);
   }
 
   async #note(subject: string, clientUid: string): Promise<void> {

@@ -276,6 +276,9 @@ export interface GrantStore {
   revoke(grantId: string): Promise<void>;
   /** The grant if it is known and not past every lifetime; undefined otherwise. */
   read(grantId: string): Promise<GrantState | undefined>;
-  /** As `read`, with the watermark, for the parties that a token of the grant names; undefined also for a grant of others. */
+  /**
+   * As `read`, with the watermark of the parties that a token of the grant names. The caller compares them with those of the
+   * grant, which may be others; undefined then, too, where a store cannot read both in one action.
+   */
   status(grantId: string, parties: GrantParties): Promise<GrantStatus | undefined>;
 }

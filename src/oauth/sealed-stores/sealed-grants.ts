@@ -140,7 +140,8 @@ export function sealedAccessTokens(store: AccessTokenStore, seals: Seals): Acces
     async read(tokenId) {
       const token = await store.read(tokenId);
       if (token === undefined) return undefined;
-      const isAsked = token.tokenId === tokenId;
+      // Of a grant's token the record of the grant has the MAC over the person, who is looked up by it.
+      const isAsked = token.tokenId === tokenId && typeof token.subject === 'string';
       const isRight = seals.check(token.mac, 'access_token', storedTokenFields({ ...token, tokenId }), token.grantId);
       return isAsked && isRight ? token : undefined;
     },

@@ -96,7 +96,10 @@ export class TokenStatus {
       stores.grants.status(grantId, { clientUid: client.uid, subject }),
       owners.find(subject),
     ]);
-    if (status === undefined || status.revoked || !isOfGrant(status.grant)) return undefined;
+    if (status === undefined || status.revoked) return undefined;
+    // The watermark is that of the client and the person of the token.
+    if (status.grant.clientUid !== client.uid || status.grant.subject !== subject) return undefined;
+    if (!isOfGrant(status.grant)) return undefined;
     return isActive(status.grant, client, { watermark: status.watermark, person, owners }) ? { person } : undefined;
   }
 

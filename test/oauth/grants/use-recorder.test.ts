@@ -56,6 +56,16 @@ describe('a use', () => {
     expect(storedUses).toEqual(['usr_alice uid-of-shop']);
   });
 
+  it('given another code within the hour → the first refresh an hour after the former code is a use', () => {
+    const { uses, clock, storedUses } = aWorld();
+    uses.record(ISSUED);
+    clock.advance(USE_INTERVAL - 1);
+    uses.record(ISSUED);
+    clock.advance(1);
+    uses.record(REFRESHED);
+    expect(storedUses).toEqual(['usr_alice uid-of-shop']);
+  });
+
   it('given refreshes → one an hour for each person and client', () => {
     const { uses, clock, storedUses } = aWorld();
     uses.record(REFRESHED);
