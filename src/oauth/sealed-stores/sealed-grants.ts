@@ -140,7 +140,7 @@ export function sealedAccessTokens(store: AccessTokenStore, seals: Seals): Acces
     async read(tokenId) {
       const token = await store.read(tokenId);
       if (token === undefined) return undefined;
-      // Of a grant's token the record of the grant has the MAC over the person, who is looked up by it.
+      // The MAC of a token of a grant does not cover its subject, which finds the person.
       const isAsked = token.tokenId === tokenId && typeof token.subject === 'string';
       const isRight = seals.check(token.mac, 'access_token', storedTokenFields({ ...token, tokenId }), token.grantId);
       return isAsked && isRight ? token : undefined;
