@@ -31,7 +31,7 @@ export interface Growth {
 }
 
 export async function takeSample(server: GrantryServer, redis: RedisServer): Promise<Sample> {
-  const metrics = await (await fetch(`${server.adminOrigin}/metrics`)).text();
+  const metrics = await metricsOf(server);
   const read = (name: string) => Number(new RegExp(`^grantry_nodejs_${name} (\\S+)`, 'm').exec(metrics)?.[1]);
   return {
     residentMegabytes: server.residentMegabytes(),
@@ -40,6 +40,18 @@ export async function takeSample(server: GrantryServer, redis: RedisServer): Pro
     delayP99: 1000 * read('eventloop_lag_p99_seconds'),
     delayMax: 1000 * read('eventloop_lag_max_seconds'),
   };
+}
+
+/** The errors of Redis that the server counted, by reason: what an answer of 503 comes from. */
+export async function storeErrorsOf(server: GrantryServer): Promise<string> {
+  const lines = (await metricsOf(server)).matchAll(/^grantry_store_errors_total\{.*reason="(\w+)".*\} (\d+)$/gm);
+  const counts = new Map<string, number>();
+  for (const [, reason = '', count] of lines) counts.set(reason, (counts.get(reason) ?? 0) + Number(count));
+  return [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ') || 'none';
+}
+
+async function metricsOf({ adminOrigin }: GrantryServer): Promise<string> {
+  return await (await fetch(`${adminOrigin}/metrics`)).text();
 }
 
 export function textOf({ residentMegabytes, heapMegabytes, redisMegabytes, delayP99, delayMax }: Sample): string {

@@ -10,7 +10,7 @@ import { BOTH_CORES, SERVER_CORE, stopAll } from '../load/pinned-process.ts';
 import { startRedis } from '../redis-server.ts';
 import { Changes } from './changes.ts';
 import { Journeys } from './journeys.ts';
-import { COMPARED_MINUTES, growthOf, type Sample, takeSample, textOf } from './samples.ts';
+import { COMPARED_MINUTES, growthOf, type Sample, storeErrorsOf, takeSample, textOf } from './samples.ts';
 
 const SAMPLE_SECONDS = 10;
 /** Few, so that the index of the grants of each is soon as long as it gets. */
@@ -67,7 +67,7 @@ async function soak(): Promise<readonly string[]> {
   await journeys.settled();
   await state.close();
   const last = await takeSample(server, redis);
-  console.log(`at the end: ${textOf(last)}`);
+  console.log(`at the end: ${textOf(last)}; errors of Redis: ${await storeErrorsOf(server)}`);
   console.log(`${journeys.summary()}; ${changes.summary()}; ${journeys.keyIds.size} keys signed`);
   return [...journeys.faults(), ...changes.faults(journeys.keyIds.size), ...memoryFaults(samples)];
 }
