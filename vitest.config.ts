@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { isolatedFiles } from './test/isolation.ts';
+import { isolatedFiles } from './test/isolation/isolated-files.ts';
 
 // Temporary files of the tests, and of the programs that they start, end with the run, also after Ctrl-C.
 const temporary = mkdtempSync(join(tmpdir(), 'grantry-tests-'));
@@ -41,8 +41,16 @@ const e2e = ['test/e2e/**/*.test.ts'];
 
 // Only a test that hangs runs so long, on a busy machine too. How long a thing may take is the assertion of a test.
 const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000 };
+/** Runs the hooks of helpers for each file. */
+const SET_UP = 'test/isolation/set-up.ts';
+const COMMON = { ...PATIENCE, setupFiles: SET_UP };
 // Of the first projects, which share them. By itself vitest leaves a core free, so it would use one of two.
-const FIRST = { maxWorkers: Math.max(2, availableParallelism() - 1), sequence: { groupOrder: 0 } };
+const FIRST = {
+  ...COMMON,
+  maxWorkers: Math.max(2, availableParallelism() - 1),
+  // One after the other: what comes first ends last.
+  sequence: { groupOrder: 0, setupFiles: 'list' as const },
+};
 
 /** What opens no socket: all that no other project has. */
 const fast = ['test/**/*.test.ts'];
@@ -50,20 +58,20 @@ const others = [...servers, ...redis, ...cluster, ...chart, ...browser, ...consu
 const isolated = isolatedFiles(fast, import.meta.dirname);
 
 /** Files that share the modules which a worker has loaded; a file that leaves its process changed fails. */
-const SHARED = { ...PATIENCE, ...FIRST, isolate: false, setupFiles: 'test/left-behind.ts' };
+const SHARED = { ...FIRST, isolate: false, setupFiles: ['test/isolation/left-behind.ts', SET_UP] };
 
 export default defineConfig({
   test: {
     projects: [
       { test: { name: 'fast', ...SHARED, include: fast, exclude: [...others, ...isolated] } },
-      { test: { name: 'fast-isolated', ...PATIENCE, ...FIRST, include: isolated, exclude: others } },
-      { test: { name: 'servers', include: servers, ...PATIENCE, ...FIRST } },
+      { test: { name: 'fast-isolated', ...FIRST, include: isolated, exclude: others } },
+      { test: { name: 'servers', ...FIRST, include: servers } },
       // Most of their time is waiting for servers: more files at once than there are cores.
       {
         test: {
           name: 'redis',
           include: redis,
-          ...PATIENCE,
+          ...COMMON,
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
@@ -90,12 +98,13 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
-      { test: { name: 'browser', include: browser, ...PATIENCE, ...FIRST } },
+      { test: { name: 'browser', ...FIRST, include: browser } },
       // After all others: the first run builds the programs, which keeps all cores busy, and a JVM starts slowly beside that.
       {
         test: {
           name: 'consumers',
           include: consumers,
+          setupFiles: SET_UP,
           testTimeout: 60_000,
           hookTimeout: 150_000,
           maxWorkers: 3,

@@ -4,7 +4,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { ClientUsage } from '../src/http/admin/client-usage.ts';
 import type { ReplicaApi } from '../src/http/admin/controller-endpoints.ts';
 import { type Brand, OWN_BRAND } from '../src/http/pages/brand.ts';
@@ -37,6 +37,7 @@ import { assembleTokenServer, type TokenServer } from '../src/processes/token-se
 import type { UsersSecretsState } from '../src/processes/token-server/token-server-options.ts';
 import { assembleUserChanges } from '../src/processes/token-server/user-changes.ts';
 import { freePort } from './free-port.ts';
+import { afterEachFile, afterEachTest, requireFileHooks } from './isolation/file-hooks.ts';
 import { Oracle } from './oracle.ts';
 import { until } from './until.ts';
 import { tapResponses } from './wire-tap.ts';
@@ -255,19 +256,20 @@ export function basic(clientId: string, secret: string): string {
 let sharedKey: Promise<SigningKey> | undefined;
 const running = new Set<Grantry & { readonly oracle: Oracle; inspectAdmin(): Promise<void> }>();
 
-afterEach(async () => {
+afterEachTest(async () => {
   for (const grantry of running) {
     await grantry.inspectAdmin();
     expect(grantry.oracle.takeFaults()).toEqual([]);
   }
 });
 
-afterAll(async () => {
+afterEachFile(async () => {
   for (const grantry of running) await grantry.stop();
 });
 
 /** Starts grantry; it ends by itself after the tests of the file. */
 export async function startGrantry(options: GrantryOptions): Promise<Grantry> {
+  requireFileHooks();
   // The issuer holds one of them, so it must be known before the server is made.
   const port = options.port ?? (await freePort(2));
   const adminPort = port + 1;

@@ -10,7 +10,7 @@ import { globSync, readFileSync } from 'node:fs';
 const CHANGES_THE_PROCESS = [
   /\bvi\.(?:do)?[mM]ock\(/,
   /\bvi\.(?:useFakeTimers|stubGlobal|stubEnv|resetModules)\(/,
-  /\bvi\.spyOn\((?:process|globalThis|console|Date|Math|crypto)\b/,
+  /\bvi\.spyOn\((?:process|globalThis|console|crypto|performance|[A-Z]\w*)\b/,
   /\bprocess\.env(?:\.\w+|\[[^\]]+\])\s*=[^=]|\bdelete process\.env\b/,
   /\bprocess\.(?:on|once|chdir|umask|removeAllListeners)\(/,
   /\b(?:memoryUsage|getHeapStatistics|cpuUsage)\(/,

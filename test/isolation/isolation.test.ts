@@ -1,8 +1,12 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, watch, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { isolatedFiles } from './isolation.ts';
+import { until } from '../until.ts';
+import { isolatedFiles } from './isolated-files.ts';
 import { changedSince, processState } from './process-state.ts';
 
 /** The paths that the rule selects of a folder with these files. */
@@ -21,6 +25,8 @@ describe('a test file has a process of its own', () => {
     "vi.stubGlobal('fetch', answer);",
     "vi.stubEnv('HOME', folder);",
     "vi.spyOn(process, 'getuid');",
+    "vi.spyOn(AbortSignal, 'timeout');",
+    "vi.spyOn(LocalUsers.prototype, 'authenticate');",
     "process.env.HTTPS_PROXY = 'http://127.0.0.1:1';",
     "process.env['HOME'] = folder;",
     'delete process.env.HOME;',
@@ -82,6 +88,19 @@ describe('what a file leaves behind is named', () => {
     const before = processState();
     process.on('SIGUSR2', () => {});
     expect(changedSince(before)).toEqual(['a listener for SIGUSR2']);
+  });
+
+  test('given a server that listens, a child process and a watched folder → each, until its end', async () => {
+    const before = processState();
+    const server = createServer();
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const child = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
+    const watcher = watch(tmpdir());
+    expect(changedSince(before)).toEqual(['a server that listens', 'a child process', 'a watched folder']);
+    watcher.close();
+    child.kill('SIGKILL');
+    server.close();
+    await until('all is closed', () => changedSince(before).length === 0);
   });
 
   test('given another directory → it', () => {
