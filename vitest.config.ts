@@ -1,6 +1,6 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, matchesGlob } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { isolatedFiles } from './test/isolation/isolated-files.ts';
 
@@ -56,6 +56,7 @@ const FIRST = {
 const fast = ['test/**/*.test.ts'];
 const others = [...servers, ...redis, ...cluster, ...chart, ...browser, ...consumers, ...e2e];
 const isolated = isolatedFiles(fast, import.meta.dirname);
+const isolatedServers = isolated.filter((file) => servers.some((pattern) => matchesGlob(file, pattern)));
 
 /** Files that share the modules which a worker has loaded; a file that leaves its process changed fails. */
 const SHARED = { ...FIRST, isolate: false, setupFiles: ['test/isolation/left-behind.ts', SET_UP] };
@@ -65,7 +66,8 @@ export default defineConfig({
     projects: [
       { test: { name: 'fast', ...SHARED, include: fast, exclude: [...others, ...isolated] } },
       { test: { name: 'fast-isolated', ...FIRST, include: isolated, exclude: others } },
-      { test: { name: 'servers', ...FIRST, include: servers } },
+      { test: { name: 'servers', ...SHARED, include: servers, exclude: isolated } },
+      { test: { name: 'servers-isolated', ...FIRST, include: isolatedServers } },
       // Most of their time is waiting for servers: more files at once than there are cores.
       {
         test: {

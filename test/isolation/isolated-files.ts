@@ -1,5 +1,5 @@
-// Which test files have a process of their own. The files of `fast` share their workers, and the modules that these have
-// loaded; a file that changes what others see runs by itself.
+// Which test files have a process of their own. The files of `fast` and those of `servers` share their workers, and the modules
+// that these have loaded; a file that changes what others see runs by itself.
 
 import { globSync, readFileSync } from 'node:fs';
 
