@@ -71,6 +71,12 @@ export class FolderWatch {
     return first;
   }
 
+  /** Scans now: what is written before the call and deleted after it is a change. */
+  async scan(): Promise<void> {
+    this.#scan();
+    await this.#scanning;
+  }
+
   /** Stops. No call of `onChange` comes after the promise is fulfilled. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -34,7 +34,8 @@ async function watching(files: Readonly<Record<string, string>>, more: Pick<Fold
       await sleep(5);
     }
   };
-  return { path: (...names: string[]) => join(folder, ...names), states, until, now };
+  const scan = () => watch.scan();
+  return { path: (...names: string[]) => join(folder, ...names), states, until, now, scan };
 }
 
 async function replace(path: string, text: string): Promise<void> {
@@ -118,6 +119,15 @@ describe('a watched folder', () => {
     await writeFile(path('a.yaml'), 'new');
     await until({ 'a.yaml': 'new' });
     expect(states.flatMap(({ files }) => [...files.values()].map(String))).toEqual(['old', 'new']);
+  });
+
+  it('given a file that is written before a scan and deleted right after it → notices both', async () => {
+    const { path, states, until, scan } = await watching({});
+    await writeFile(path('a.yaml'), 'a');
+    await scan();
+    expect(states.map(({ files }) => [...files.values()].map(String))).toEqual([[], ['a']]);
+    await unlink(path('a.yaml'));
+    await until({});
   });
 
   it('says nothing when nothing changed', async () => {

@@ -127,8 +127,9 @@ async function serveWith(options: DevOptions, groundwork: Groundwork): Promise<n
   alerts?.start();
   server.logouts.start();
   server.discovery.start();
-  // Before the report is printed: a process that reads it may send a signal at once.
+  // Before the report is printed: a process that reads it may send a signal, or delete the state, at once.
   const ended = signalled({ server, settings, processLog, watches: [watch, parts.stateWatch], alerts });
+  await parts.stateWatch.scan();
   server.registrySwapped(seconds);
   const served: Served = { verdicts, signingKeyId: registry.current.keys.signing?.kid };
   stdout.write(
