@@ -198,19 +198,21 @@ export const REVOKE: Script = {
   lua: "if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('HSET', KEYS[1], 'z', 1) end return 0",
 };
 
-/** The state of a grant. @param further items of the reply, each after a comma */
-function stateOf(further: string): string {
-  return answering(`${CLOCK}${RECORD}${WATERMARKS}
+/** Lua: `state`, that of the grant, in the order of the reply. */
+const STATE = `${CLOCK}${RECORD}
 if not record then return { false } end
-return { described(), record.z or false, record.g or false, refreshed${further} }
-`);
-}
+local state = { described(), record.z or false, record.g or false, refreshed }
+`;
 
 /** KEYS grant; ARGV offset. */
-export const READ: Script = { name: 'grantRead', keys: 1, lua: stateOf('') };
+export const READ: Script = { name: 'grantRead', keys: 1, lua: answering(`${STATE}return state\n`) };
 
 /** KEYS grant, the four watermarks of its parties; ARGV offset. */
-export const STATUS: Script = { name: 'grantStatus', keys: 5, lua: stateOf(', highest(watermarks(2))') };
+export const STATUS: Script = {
+  name: 'grantStatus',
+  keys: 5,
+  lua: answering(`${WATERMARKS}${STATE}state[5] = highest(watermarks(2))\nreturn state\n`),
+};
 
 /** {@link STATUS} without the client's watermark, for a Cluster, where that is in another slot. */
 export const STATUS_CROSS_SLOT: Script = { ...STATUS, name: 'grantStatusApart', keys: 4 };

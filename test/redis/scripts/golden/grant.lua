@@ -353,17 +353,9 @@ local function needed(lifetime)
   return math.max(record.k, math.ceil(lifetime / 1000))
 end
 
-local function watermarks(first, last)
-  return redis.call('MGET', unpack(KEYS, first, last))
-end
-local function highest(times)
-  local found = 0
-  for _, time in ipairs(times) do found = math.max(found, time or 0) end
-  return found
-end
-
 if not record then return { false } end
-return { described(), record.z or false, record.g or false, refreshed }
+local state = { described(), record.z or false, record.g or false, refreshed }
+return state
 end
 return cjson.encode(answer())
 
@@ -1343,6 +1335,15 @@ if string.find(replication, 'role:slave', 1, true) then
 end
 local function answer()
 
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
+end
+
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
 local function lifetime(at)
@@ -1384,17 +1385,10 @@ local function needed(lifetime)
   return math.max(record.k, math.ceil(lifetime / 1000))
 end
 
-local function watermarks(first, last)
-  return redis.call('MGET', unpack(KEYS, first, last))
-end
-local function highest(times)
-  local found = 0
-  for _, time in ipairs(times) do found = math.max(found, time or 0) end
-  return found
-end
-
 if not record then return { false } end
-return { described(), record.z or false, record.g or false, refreshed, highest(watermarks(2)) }
+local state = { described(), record.z or false, record.g or false, refreshed }
+state[5] = highest(watermarks(2))
+return state
 end
 return cjson.encode(answer())
 
@@ -1406,6 +1400,15 @@ if string.find(replication, 'role:slave', 1, true) then
 end
 local function answer()
 
+local function watermarks(first, last)
+  return redis.call('MGET', unpack(KEYS, first, last))
+end
+local function highest(times)
+  local found = 0
+  for _, time in ipairs(times) do found = math.max(found, time or 0) end
+  return found
+end
+
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
 local function lifetime(at)
@@ -1447,17 +1450,10 @@ local function needed(lifetime)
   return math.max(record.k, math.ceil(lifetime / 1000))
 end
 
-local function watermarks(first, last)
-  return redis.call('MGET', unpack(KEYS, first, last))
-end
-local function highest(times)
-  local found = 0
-  for _, time in ipairs(times) do found = math.max(found, time or 0) end
-  return found
-end
-
 if not record then return { false } end
-return { described(), record.z or false, record.g or false, refreshed, highest(watermarks(2)) }
+local state = { described(), record.z or false, record.g or false, refreshed }
+state[5] = highest(watermarks(2))
+return state
 end
 return cjson.encode(answer())
 
